@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/** @file Everything that allot offers to a program. */
+#ifndef ALLOT_H
+#define ALLOT_H
+
+#include <allot/base.h>
+#include <allot/trace.h>
+
+#endif /* ALLOT_H */

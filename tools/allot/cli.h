@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * What the verbs share: the table of verbs, options, opening of traces and outputs, exit codes.
+ *
+ * A verb is one file that defines one cli_verb. Its popt table is the only place where its options
+ * stand: --help and the shell completions are made from it.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include <allot/allot.h>
+#include <popt.h>
+#include <stdio.h>
+
+/** Exit codes of every verb. */
+typedef enum cli_exit {
+    CLI_OK = 0,      /**< Done. */
+    CLI_FOUND = 1,   /**< Done, and something was found wrong (only the verbs that say so). */
+    CLI_USAGE = 2,   /**< The command line is wrong. */
+    CLI_REFUSED = 3, /**< The input cannot be read or is malformed. */
+    CLI_FAILED = 4,  /**< A device, a store or this machine failed. */
+} cli_exit;
+
+typedef struct cli_verb {
+    const char *name;
+    const char *arguments;            /**< For the usage line, for example "FILE...". */
+    const char *summary;              /**< One line, no full stop. */
+    const struct poptOption *options; /**< Ends with POPT_TABLEEND. */
+    /** `files` holds the `count` arguments that are not options. Options are already in place. */
+    cli_exit (*run)(const char *const *files, size_t count);
+} cli_verb;
+
+/** All verbs in the order of the manual, ended by NULL. */
+extern const cli_verb *const CLI_VERBS[];
+
+/** "allot: <detail>" on standard error; returns the exit code that fits the status. */
+cli_exit cli_fail(allot_status status);
+
+/** "allot VERB: <text>" and a hint to --help on standard error; returns CLI_USAGE. */
+cli_exit cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Read a trace with progress on a terminal. CLI_OK, else the message has been printed. */
+cli_exit cli_read_trace(const char *path, allot_trace **out);
+
+/** Standard output for NULL or "-", else the file, to be closed with cli_close_output(). */
+cli_exit cli_open_output(const char *path, FILE **out);
+
+/** Close and check an output; a write error is reported. */
+cli_exit cli_close_output(const char *path, FILE *file);
+
+/** Progress line on standard error once a call takes over a second on a terminal; context unused.
+ */
+bool cli_progress(void *context, const char *stage, uint64_t done, uint64_t total);
+
+/** Remove the progress line. Called before anything else is printed. */
+void cli_progress_end(void);
+
+#endif /* CLI_H */

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+#include "verbs.h"
+
+const cli_verb *const CLI_VERBS[] = {
+    NULL,
+};
