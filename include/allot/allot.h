@@ -3,6 +3,7 @@
 #ifndef ALLOT_H
 #define ALLOT_H
 
+#include <allot/advise.h>
 #include <allot/base.h>
 #include <allot/trace.h>
 
