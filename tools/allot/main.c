@@ -99,5 +99,5 @@ int main(int argc, char **argv)
         return CLI_USAGE;
     }
     current_verb = verb->name;
-    return run_verb(verb, argc - 1, (const char **)(uintptr_t)(argv + 1));
+    return (int)run_verb(verb, argc - 1, (const char **)(uintptr_t)(argv + 1));
 }
