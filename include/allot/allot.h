@@ -5,6 +5,10 @@
 
 #include <allot/advise.h>
 #include <allot/base.h>
+#include <allot/compare.h>
+#include <allot/explain.h>
+#include <allot/history.h>
+#include <allot/report.h>
 #include <allot/trace.h>
 
 #endif /* ALLOT_H */
