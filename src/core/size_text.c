@@ -72,8 +72,9 @@ allot_status allot_size_parse(const char *text, uint64_t *out)
     double fraction = 0;
     if (*at == '.') {
         double digit = 0.1;
-        for (at++; isdigit((unsigned char)*at); at++, digit /= 10) {
+        for (at++; isdigit((unsigned char)*at); at++) {
             fraction += digit * (*at - '0');
+            digit /= 10;
         }
     }
     while (*at == ' ') {

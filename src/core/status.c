@@ -46,7 +46,7 @@ const char *allot_version(void)
     return ALLOT_VERSION_STRING;
 }
 
-allot_status alloti_fail(allot_status status, const char *format, ...)
+allot_status(alloti_fail)(allot_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -55,7 +55,7 @@ allot_status alloti_fail(allot_status status, const char *format, ...)
     return status;
 }
 
-allot_status alloti_fail_prefix(allot_status status, const char *format, ...)
+allot_status(alloti_fail_prefix)(allot_status status, const char *format, ...)
 {
     char old[ALLOTI_DETAIL_SIZE];
     memcpy(old, detail, sizeof old);
@@ -69,7 +69,7 @@ allot_status alloti_fail_prefix(allot_status status, const char *format, ...)
     return status;
 }
 
-allot_status alloti_fail_memory(uint64_t size)
+allot_status(alloti_fail_memory)(uint64_t size)
 {
     return alloti_fail(ALLOT_STATUS_HOST_MEMORY, "asked %" PRIu64 " bytes of host memory", size);
 }

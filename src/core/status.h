@@ -19,4 +19,11 @@ allot_status alloti_fail_prefix(allot_status status, const char *format, ...)
 /** The usual failure of an allocation of `size` bytes. */
 allot_status alloti_fail_memory(uint64_t size);
 
+#ifdef __clang_analyzer__
+/* The analyzer looks at one file at a time: this tells it that a failure is never a success. */
+#define alloti_fail(status, ...) ((void)alloti_fail((status), __VA_ARGS__), (status))
+#define alloti_fail_prefix(status, ...) ((void)alloti_fail_prefix((status), __VA_ARGS__), (status))
+#define alloti_fail_memory(size) ((void)alloti_fail_memory(size), ALLOT_STATUS_HOST_MEMORY)
+#endif
+
 #endif /* ALLOTI_CORE_STATUS_H */

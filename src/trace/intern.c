@@ -70,7 +70,7 @@ static allot_status grow(alloti_intern *table)
 allot_status alloti_intern_add(alloti_intern *table, uint64_t hash, uint32_t index)
 {
     const uint64_t size = table->slots == NULL ? 0 : table->mask + 1;
-    if (table->count + 1 > size / 4 * 3) {
+    if (size == 0 || table->count >= size / 4 * 3) {
         const allot_status status = grow(table);
         if (status != ALLOT_STATUS_OK) {
             return status;
