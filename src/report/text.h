@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Text for people: formatted writing to a sink with colours that can be off, sizes and shares. The
+ * first failure sticks in `status`; callers write on and hand it back at the end.
+ */
+#ifndef ALLOTI_REPORT_TEXT_H
+#define ALLOTI_REPORT_TEXT_H
+
+#include <allot/report.h>
+
+typedef enum alloti_style {
+    ALLOTI_STYLE_PLAIN,
+    ALLOTI_STYLE_HEADING,
+    ALLOTI_STYLE_GOOD,
+    ALLOTI_STYLE_BAD,
+    ALLOTI_STYLE_DIM,
+} alloti_style;
+
+typedef struct alloti_text {
+    const allot_sink *sink;
+    bool use_color;
+    uint32_t width; /**< Columns of a line. */
+    allot_status status;
+} alloti_text;
+
+/** Begin; `options` may be NULL. */
+alloti_text alloti_text_begin(const allot_sink *sink, const allot_report_options *options);
+
+/** Rows of a ranking that the options ask for; `options` may be NULL. */
+uint32_t alloti_report_top(const allot_report_options *options);
+
+/** Bytes as they are. */
+void alloti_text_write(alloti_text *text, const char *data, size_t size);
+
+void alloti_text_printf(alloti_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** The same in a style. */
+void alloti_text_style(alloti_text *text, alloti_style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Words filled into lines of the text's width, each line after the first begun with `indent`. */
+void alloti_text_wrap(alloti_text *text, const char *indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Room for a text of alloti_size_text(). */
+typedef struct alloti_size_text {
+    char text[ALLOT_SIZE_TEXT_MAX];
+} alloti_size_text;
+
+/** A size for people, by value: use as `alloti_size(n).text` within one expression. */
+alloti_size_text alloti_size(uint64_t bytes);
+
+/** A difference with its sign: "+1.5 MiB", "-20 B", "0 B". */
+alloti_size_text alloti_size_change(uint64_t from, uint64_t to);
+
+#endif /* ALLOTI_REPORT_TEXT_H */
