@@ -8,6 +8,7 @@
 #include <allot/compare.h>
 #include <allot/explain.h>
 #include <allot/history.h>
+#include <allot/html.h>
 #include <allot/report.h>
 #include <allot/trace.h>
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Results as one self-contained HTML file: memory over time by code line, stack and category, the
+ * address map over time, segments at any moment, and what `advise` or `diff` found. The file needs
+ * no network, runs no code but its own (its Content-Security-Policy names it by hash) and treats
+ * every name of the trace as text. docs/html.md describes the file.
+ *
+ * All functions: thread-safe, the arguments are only read. O(events log events). The page's size
+ * depends on allot_html_options.block_max, not on the trace: about 8 bytes per block kept.
+ * ALLOT_STATUS_OK; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_CANCELLED; what the sink returned.
+ */
+#ifndef ALLOT_HTML_H
+#define ALLOT_HTML_H
+
+#include <allot/advise.h>
+#include <allot/base.h>
+#include <allot/compare.h>
+#include <allot/explain.h>
+#include <allot/history.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Options of every page. Zero-initialise, then set struct_size. */
+typedef struct allot_html_options {
+    size_t struct_size;
+    const char *name;   /**< Of the file, for the title; NULL for none. */
+    const char *name_b; /**< Of the second file (diff); NULL for none. */
+    uint64_t limit;     /**< Bytes that the device can give, drawn as a line; 0: not known. */
+    uint32_t block_max; /**< Blocks drawn one by one, the largest ones; smaller ones are shown as
+                             sums. 0: 300,000. */
+    const allot_lines_options *lines; /**< How to fold stacks; NULL for the defaults. */
+    allot_progress_fn progress;       /**< NULL for none. */
+    void *progress_context;
+} allot_html_options;
+
+/** What a device did and held. */
+ALLOT_API ALLOT_NODISCARD allot_status allot_html_inspect(const allot_history *history,
+                                                          const allot_html_options *options,
+                                                          const allot_sink *sink);
+
+/**
+ * The same, opened at an event, with the reasons if that is an out-of-memory.
+ *
+ * @param[in] event  As allot_history_find() gives it.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_html_explain(const allot_history *history,
+                                                          uint32_t event,
+                                                          const allot_html_options *options,
+                                                          const allot_sink *sink);
+
+/**
+ * The same with the advice: its table, and reserved bytes over time under the recorded setting and
+ * the best others. The advice must be of the history's trace and device.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_html_advise(const allot_history *history,
+                                                         const allot_advice *advice,
+                                                         const allot_html_options *options,
+                                                         const allot_sink *sink);
+
+/** Two devices one above the other, with the tables of what differs. */
+ALLOT_API ALLOT_NODISCARD allot_status allot_html_diff(const allot_history *a,
+                                                       const allot_history *b,
+                                                       const allot_diff *diff,
+                                                       const allot_html_options *options,
+                                                       const allot_sink *sink);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ALLOT_HTML_H */
