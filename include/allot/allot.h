@@ -10,6 +10,8 @@
 #include <allot/history.h>
 #include <allot/html.h>
 #include <allot/report.h>
+#include <allot/replay.h>
+#include <allot/torchsim.h>
 #include <allot/trace.h>
 
 #endif /* ALLOT_H */
