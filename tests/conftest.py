@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -48,6 +49,22 @@ def run_command(*args, code=0, stdin=None, env=None, cwd=None, timeout=300, text
             pytrace=False,
         )
     return result
+
+
+def list_verbs():
+    """Every verb, as `allot --help` lists them."""
+    text = run_command("--help").stdout
+    return re.findall(r"^  (\S+) +\S", text.split("verbs:")[1], re.MULTILINE)
+
+
+def list_options(verb):
+    """Spellings of a verb's options, short and long, from the left column of its --help."""
+    found = set()
+    for line in run_command(verb, "--help").stdout.splitlines():
+        match = re.match(r"^ +(-\S.*?)(?:  |$)", line)
+        if match:
+            found |= set(re.findall(r"(?<![\w-])(--?[A-Za-z][\w-]*)", match[1]))
+    return found
 
 
 @pytest.fixture

@@ -5,10 +5,7 @@ import re
 
 import pytest
 
-
-def verbs(run):
-    text = run("--help").stdout
-    return re.findall(r"^  (\S+) +\S", text.split("verbs:")[1], re.MULTILINE)
+from conftest import list_verbs
 
 
 def test_no_verb_is_a_usage_error(run):
@@ -35,7 +32,7 @@ def test_unknown_verb_is_named(run):
 
 
 def test_every_verb_helps_and_refuses_unknown_options(run):
-    for verb in verbs(run):
+    for verb in list_verbs():
         text = run(verb, "--help").stdout
         assert text.startswith(f"allot {verb}: ")
         assert "--help" in text

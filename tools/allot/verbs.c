@@ -2,5 +2,6 @@
 #include "verbs.h"
 
 const cli_verb *const CLI_VERBS[] = {
+    &cli_verb_completion,
     NULL,
 };

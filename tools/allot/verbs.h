@@ -5,4 +5,6 @@
 
 #include "cli.h"
 
+extern const cli_verb cli_verb_completion;
+
 #endif /* CLI_VERBS_H */
