@@ -14,7 +14,7 @@
 
 enum { CHUNK_SIZE = 256 << 10 };
 
-struct alloti_json {
+struct alloti_json_parser {
     yajl_handle parser;
     alloti_json_fn receive;
     void *context;
@@ -28,13 +28,13 @@ struct alloti_json {
     uint64_t chunk_offset; /**< Of the first byte of the chunk that is parsed. */
 };
 
-static uint64_t json_offset(const alloti_json *json)
+static uint64_t json_offset(const alloti_json_parser *json)
 {
     return json->chunk_offset + yajl_get_bytes_consumed(json->parser);
 }
 
 /* Hand a value to the reader; the key is used up by it. yajl stops where the result is 0. */
-static int report(alloti_json *json, alloti_json_token token)
+static int report(alloti_json_parser *json, alloti_json_token token)
 {
     if (json->is_skipping) {
         return 1;
@@ -47,7 +47,7 @@ static int report(alloti_json *json, alloti_json_token token)
     return json->status == ALLOT_STATUS_OK;
 }
 
-static int open_container(alloti_json *json, alloti_json_type type)
+static int open_container(alloti_json_parser *json, alloti_json_type type)
 {
     if (json->depth == ALLOTI_JSON_DEPTH_MAX) {
         json->status =
@@ -64,7 +64,7 @@ static int open_container(alloti_json *json, alloti_json_type type)
     return go_on;
 }
 
-static int close_container(alloti_json *json, alloti_json_type type)
+static int close_container(alloti_json_parser *json, alloti_json_type type)
 {
     json->depth--;
     if (json->is_skipping) {
@@ -99,7 +99,7 @@ static int on_string(void *context, const unsigned char *text, size_t length)
 
 static int on_key(void *context, const unsigned char *text, size_t length)
 {
-    alloti_json *const json = context;
+    alloti_json_parser *const json = context;
     if (json->is_skipping) {
         return 1;
     }
@@ -145,14 +145,14 @@ static const yajl_callbacks CALLBACKS = {
     .yajl_end_array = on_array_end,
 };
 
-static allot_status json_init(alloti_json *json, alloti_json_fn receive, void *context)
+static allot_status json_init(alloti_json_parser *json, alloti_json_fn receive, void *context)
 {
-    *json = (alloti_json){.receive = receive, .context = context};
+    *json = (alloti_json_parser){.receive = receive, .context = context};
     json->parser = yajl_alloc(&CALLBACKS, NULL, json);
     return json->parser == NULL ? alloti_fail_memory(sizeof *json) : ALLOT_STATUS_OK;
 }
 
-static void json_fini(alloti_json *json)
+static void json_fini(alloti_json_parser *json)
 {
     if (json->parser != NULL) {
         yajl_free(json->parser);
@@ -161,7 +161,7 @@ static void json_fini(alloti_json *json)
 }
 
 /* Failure of yajl itself, or the one that a callback left. */
-static allot_status parser_status(alloti_json *json, yajl_status parsed)
+static allot_status parser_status(alloti_json_parser *json, yajl_status parsed)
 {
     if (parsed == yajl_status_ok || parsed == yajl_status_client_canceled) {
         return json->status;
@@ -175,7 +175,7 @@ static allot_status parser_status(alloti_json *json, yajl_status parsed)
     return status;
 }
 
-static allot_status json_end(alloti_json *json, uint64_t size)
+static allot_status json_end(alloti_json_parser *json, uint64_t size)
 {
     const yajl_status parsed = yajl_complete_parse(json->parser);
     if (parsed == yajl_status_error) {
@@ -185,7 +185,7 @@ static allot_status json_end(alloti_json *json, uint64_t size)
     return parser_status(json, parsed);
 }
 
-static allot_status parse_source(alloti_json *json, alloti_source *source,
+static allot_status parse_source(alloti_json_parser *json, alloti_source *source,
                                  const alloti_progress *progress)
 {
     for (;;) {
@@ -218,7 +218,7 @@ static allot_status parse_source(alloti_json *json, alloti_source *source,
 allot_status alloti_json_parse(alloti_source *source, const alloti_progress *progress,
                                alloti_json_fn receive, void *context)
 {
-    alloti_json json;
+    alloti_json_parser json;
     allot_status status = json_init(&json, receive, context);
     if (status == ALLOT_STATUS_OK) {
         status = parse_source(&json, source, progress);
@@ -230,7 +230,7 @@ allot_status alloti_json_parse(alloti_source *source, const alloti_progress *pro
 allot_status alloti_json_parse_text(const char *text, size_t size, uint64_t base,
                                     alloti_json_fn receive, void *context)
 {
-    alloti_json json;
+    alloti_json_parser json;
     allot_status status = json_init(&json, receive, context);
     if (status == ALLOT_STATUS_OK) {
         json.chunk_offset = base;
@@ -243,7 +243,7 @@ allot_status alloti_json_parse_text(const char *text, size_t size, uint64_t base
     return status;
 }
 
-void alloti_json_skip(alloti_json *json)
+void alloti_json_skip(alloti_json_parser *json)
 {
     json->is_skipping = true;
 }

@@ -26,7 +26,7 @@ typedef enum alloti_json_type {
     ALLOTI_JSON_NULL,
 } alloti_json_type;
 
-typedef struct alloti_json alloti_json;
+typedef struct alloti_json_parser alloti_json_parser;
 
 /** A value, or the end of a container. Borrowed for the call. */
 typedef struct alloti_json_token {
@@ -40,7 +40,7 @@ typedef struct alloti_json_token {
 } alloti_json_token;
 
 /** Receives each value in order; a failure ends the parse and is handed through. */
-typedef allot_status (*alloti_json_fn)(void *context, alloti_json *json,
+typedef allot_status (*alloti_json_fn)(void *context, alloti_json_parser *json,
                                        const alloti_json_token *token);
 
 /**
@@ -60,7 +60,7 @@ ALLOT_NODISCARD allot_status alloti_json_parse_text(const char *text, size_t siz
  * Called while an OBJECT_BEGIN or ARRAY_BEGIN is received: nothing inside it is reported, nor its
  * end.
  */
-void alloti_json_skip(alloti_json *json);
+void alloti_json_skip(alloti_json_parser *json);
 
 /** ALLOT_STATUS_FORMAT with "byte N: " in front of the text. */
 allot_status alloti_json_fail(const alloti_json_token *token, const char *format, ...)

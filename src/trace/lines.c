@@ -121,6 +121,16 @@ bool alloti_text_contains(const char *text, size_t length, const char *part)
     return false;
 }
 
+char alloti_text_first(const char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < length &&
+           (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')) {
+        i++;
+    }
+    return i < length ? text[i] : '\0';
+}
+
 bool alloti_field_is(const alloti_field *field, const char *text)
 {
     return field->length == strlen(text) && memcmp(field->text, text, field->length) == 0;

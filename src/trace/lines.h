@@ -37,6 +37,9 @@ bool alloti_head_line(const char **at, const char *end, const char **text, size_
 /** Whether `part` occurs in text [length]. */
 bool alloti_text_contains(const char *text, size_t length, const char *part);
 
+/** First character that is no white space; NUL if there is none. */
+char alloti_text_first(const char *text, size_t length);
+
 /** A piece of a line. */
 typedef struct alloti_field {
     const char *text;

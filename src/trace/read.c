@@ -12,6 +12,9 @@ enum { HEAD_SIZE = 64 << 10 };
 static const alloti_reader *const READERS[] = {
     &alloti_reader_torch_pickle,
     &alloti_reader_umpire_json,
+    &alloti_reader_timeline,
+    &alloti_reader_chrome,
+    &alloti_reader_vma_json,
     &alloti_reader_umpire_csv,
     &alloti_reader_rmm_csv,
 };

@@ -20,9 +20,12 @@ typedef struct alloti_reader {
                          alloti_builder *builder);
 } alloti_reader;
 
+extern const alloti_reader alloti_reader_chrome;
 extern const alloti_reader alloti_reader_rmm_csv;
+extern const alloti_reader alloti_reader_timeline;
 extern const alloti_reader alloti_reader_torch_pickle;
 extern const alloti_reader alloti_reader_umpire_csv;
 extern const alloti_reader alloti_reader_umpire_json;
+extern const alloti_reader alloti_reader_vma_json;
 
 #endif /* ALLOTI_TRACE_READER_H */

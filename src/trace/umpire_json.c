@@ -61,7 +61,7 @@ static event_name event_of(const alloti_json_token *token)
                                                               : EVENT_OTHER;
 }
 
-static allot_status take_top(record *r, alloti_json *json, const alloti_json_token *token)
+static allot_status take_top(record *r, alloti_json_parser *json, const alloti_json_token *token)
 {
     const bool is_container =
         token->type == ALLOTI_JSON_OBJECT_BEGIN || token->type == ALLOTI_JSON_ARRAY_BEGIN;
@@ -113,7 +113,7 @@ static allot_status take_inner(record *r, const alloti_json_token *token)
     return ALLOT_STATUS_OK;
 }
 
-static allot_status take(void *context, alloti_json *json, const alloti_json_token *token)
+static allot_status take(void *context, alloti_json_parser *json, const alloti_json_token *token)
 {
     enum { DEPTH_TOP = 1, DEPTH_INNER = 2, DEPTH_ARGUMENT = 3 };
     record *const r = context;

@@ -12,7 +12,7 @@ typedef struct recorder {
     size_t size;
 } recorder;
 
-static allot_status record(void *context, alloti_json *json, const alloti_json_token *token)
+static allot_status record(void *context, alloti_json_parser *json, const alloti_json_token *token)
 {
     static const char *const NAMES[] = {"{", "}", "[", "]", "s", "n", "b", "0"};
     recorder *const r = context;
@@ -80,7 +80,8 @@ static void deep_nesting_is_refused(void)
     CHECK_CONTAINS(allot_error_detail(), "byte 65: JSON nested deeper than 64 levels");
 }
 
-static allot_status take_numbers(void *context, alloti_json *json, const alloti_json_token *token)
+static allot_status take_numbers(void *context, alloti_json_parser *json,
+                                 const alloti_json_token *token)
 {
     (void)json;
     uint64_t *const out = context;
