@@ -8,6 +8,7 @@
  */
 #include "trace/builder.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 
 struct alloti_builder {
     allot_trace *trace;
+    alloti_columns loose;  /**< Events whose device is not known yet. */
+    uint32_t loose_traits; /**< What the loose events show. */
     alloti_intern strings;
     alloti_intern frames;
     alloti_intern stacks;
@@ -93,6 +96,7 @@ void alloti_builder_destroy(alloti_builder *builder)
     alloti_intern_fini(&builder->stacks);
     alloti_intern_fini(&builder->streams);
     alloti_intern_fini(&builder->pools);
+    alloti_columns_fini(&builder->loose);
     allot_trace_destroy(builder->trace);
     free(builder);
 }
@@ -283,6 +287,42 @@ allot_status alloti_builder_intern_pool(alloti_builder *builder, allot_pool_id v
     return status != ALLOT_STATUS_OK ? status : alloti_intern_add(&builder->pools, hash, *out);
 }
 
+const char *alloti_builder_get_string(const alloti_builder *builder, uint32_t id)
+{
+    return allot_trace_string(builder->trace, id, NULL);
+}
+
+const uint32_t *alloti_builder_get_stack(const alloti_builder *builder, uint32_t id,
+                                         uint32_t *count)
+{
+    return allot_trace_stack(builder->trace, id, count);
+}
+
+void alloti_builder_map_categories(alloti_builder *builder, const uint8_t *map)
+{
+    allot_trace *const trace = builder->trace;
+    for (uint64_t i = 0; i < trace->device_count; i++) {
+        const alloti_columns *const columns = &trace->columns[i];
+        for (uint64_t k = 0; columns->category != NULL && k < columns->count; k++) {
+            columns->category[k] = map[columns->category[k]];
+        }
+    }
+    for (uint64_t i = 0; i < trace->block_count; i++) {
+        trace->blocks[i].category = map[trace->blocks[i].category];
+    }
+}
+
+bool alloti_builder_is_empty(const alloti_builder *builder)
+{
+    const allot_trace *const trace = builder->trace;
+    for (uint64_t i = 0; i < trace->device_count; i++) {
+        if (trace->columns[i].count != 0) {
+            return false;
+        }
+    }
+    return trace->segment_count == 0;
+}
+
 void alloti_builder_set_trait(alloti_builder *builder, allot_trace_trait trait)
 {
     builder->trace->traits |= 1u << (unsigned)trait;
@@ -401,10 +441,8 @@ static uint32_t event_traits(const alloti_event *event)
            (event->total_allocated != UINT64_MAX ? 1u << ALLOT_TRACE_HAS_TOTALS : 0);
 }
 
-allot_status alloti_builder_add_event(alloti_builder *builder, uint32_t device,
-                                      const alloti_event *event)
+static allot_status columns_push(alloti_columns *c, const alloti_event *event)
 {
-    alloti_columns *const c = &builder->trace->columns[device];
     allot_status status = columns_reserve(c);
     if (status == ALLOT_STATUS_OK) {
         status = optional_columns_begin(c, event);
@@ -433,8 +471,67 @@ allot_status alloti_builder_add_event(alloti_builder *builder, uint32_t device,
         c->total_allocated[i] = event->total_allocated;
         c->total_reserved[i] = event->total_reserved;
     }
-    builder->trace->traits |= event_traits(event);
     return ALLOT_STATUS_OK;
+}
+
+static alloti_event columns_get(const alloti_columns *c, uint64_t i)
+{
+    return (alloti_event){
+        .kind = (allot_event_kind)c->kind[i],
+        .category = c->category == NULL ? ALLOT_CATEGORY_UNKNOWN : (allot_category)c->category[i],
+        .addr = c->addr[i],
+        .size = c->size[i],
+        .time_ns = c->time_ns[i],
+        .stream = c->stream[i],
+        .pool = c->pool[i],
+        .stack = c->stack[i],
+        .context = c->context == NULL ? ALLOT_NONE : c->context[i],
+        .metadata = c->metadata == NULL ? ALLOT_NONE : c->metadata[i],
+        .total_allocated = c->total_allocated == NULL ? UINT64_MAX : c->total_allocated[i],
+        .total_reserved = c->total_reserved == NULL ? UINT64_MAX : c->total_reserved[i],
+    };
+}
+
+allot_status alloti_builder_add_event(alloti_builder *builder, uint32_t device,
+                                      const alloti_event *event)
+{
+    const allot_status status = columns_push(&builder->trace->columns[device], event);
+    if (status == ALLOT_STATUS_OK) {
+        builder->trace->traits |= event_traits(event);
+    }
+    return status;
+}
+
+allot_status alloti_builder_add_loose_event(alloti_builder *builder, const alloti_event *event,
+                                            uint32_t *out)
+{
+    const uint32_t row = (uint32_t)builder->loose.count;
+    const allot_status status = columns_push(&builder->loose, event);
+    if (status == ALLOT_STATUS_OK) {
+        builder->loose_traits |= event_traits(event);
+        *out = row;
+    }
+    return status;
+}
+
+allot_status alloti_builder_take_loose_events(alloti_builder *builder, uint32_t device,
+                                              uint32_t first, uint32_t count)
+{
+    alloti_columns *const loose = &builder->loose;
+    alloti_columns *const own = &builder->trace->columns[device];
+    assert((uint64_t)first + count <= loose->count);
+    if (count == loose->count && count != 0 && own->count == 0) {
+        *own = *loose;
+        *loose = (alloti_columns){0};
+        builder->trace->traits |= builder->loose_traits;
+        return ALLOT_STATUS_OK;
+    }
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint64_t i = first; i < (uint64_t)first + count && status == ALLOT_STATUS_OK; i++) {
+        const alloti_event event = columns_get(loose, i);
+        status = alloti_builder_add_event(builder, device, &event);
+    }
+    return status;
 }
 
 allot_status alloti_builder_add_segment(alloti_builder *builder, const allot_segment *segment)

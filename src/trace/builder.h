@@ -61,9 +61,31 @@ ALLOT_NODISCARD allot_status alloti_builder_intern_stream(alloti_builder *builde
 ALLOT_NODISCARD allot_status alloti_builder_intern_pool(alloti_builder *builder,
                                                         allot_pool_id value, uint32_t *out);
 
+/** String and stack by id, as in the trace. Borrowed until the next one is interned. */
+const char *alloti_builder_get_string(const alloti_builder *builder, uint32_t id);
+const uint32_t *alloti_builder_get_stack(const alloti_builder *builder, uint32_t id,
+                                         uint32_t *count);
+
 /** Event of `device`, after those before it. Sets the traits it shows. */
 ALLOT_NODISCARD allot_status alloti_builder_add_event(alloti_builder *builder, uint32_t device,
                                                       const alloti_event *event);
+
+/**
+ * Event whose device is not known yet: a row of a table beside the devices. *out is its number,
+ * counted from 0.
+ */
+ALLOT_NODISCARD allot_status alloti_builder_add_loose_event(alloti_builder *builder,
+                                                            const alloti_event *event,
+                                                            uint32_t *out);
+
+/**
+ * Events of `device`, after those before it: the loose rows [first, first + count). Where these are
+ * all there are, and the device has none, the columns move in O(1) and the table is empty then;
+ * else the rows are copied and stay.
+ */
+ALLOT_NODISCARD allot_status alloti_builder_take_loose_events(alloti_builder *builder,
+                                                              uint32_t device, uint32_t first,
+                                                              uint32_t count);
 
 /** Segment; its block range is filled in by the calls of alloti_builder_add_block() after it. */
 ALLOT_NODISCARD allot_status alloti_builder_add_segment(alloti_builder *builder,
@@ -80,6 +102,12 @@ ALLOT_NODISCARD allot_status alloti_builder_add_setting(alloti_builder *builder,
 /** State a trait that cannot be seen from the events: HAS_REQUESTED, HAS_CATEGORIES, HAS_ADDRESSES.
  */
 void alloti_builder_set_trait(alloti_builder *builder, allot_trace_trait trait);
+
+/** Replace the categories of all events and blocks by map[category] ([256]). */
+void alloti_builder_map_categories(alloti_builder *builder, const uint8_t *map);
+
+/** Whether there is neither an event nor a segment. */
+bool alloti_builder_is_empty(const alloti_builder *builder);
 
 /** Events added to a device so far. */
 uint64_t alloti_builder_event_count(const alloti_builder *builder, uint32_t device);

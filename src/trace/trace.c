@@ -66,7 +66,7 @@ bool allot_trace_has(const allot_trace *trace, allot_trace_trait trait)
     return (trace->traits >> (unsigned)trait & 1u) != 0;
 }
 
-static void columns_free(alloti_columns *columns)
+void alloti_columns_fini(alloti_columns *columns)
 {
     free(columns->kind);
     free(columns->category);
@@ -88,7 +88,7 @@ void allot_trace_destroy(allot_trace *trace)
         return;
     }
     for (uint64_t i = 0; i < trace->device_count; i++) {
-        columns_free(&trace->columns[i]);
+        alloti_columns_fini(&trace->columns[i]);
     }
     free(trace->devices);
     free(trace->columns);

@@ -82,4 +82,6 @@ struct allot_trace {
     uint64_t setting_capacity;
 };
 
+void alloti_columns_fini(alloti_columns *columns);
+
 #endif /* ALLOTI_TRACE_TRACE_H */

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dicts of a snapshot that have a meaning. Which record a dict is follows from the set of its keys,
+ * not from where it stands, so the order of keys and of parts of the file does not matter. Keys
+ * that are not known are ignored.
+ */
+#include "trace/torch_records.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/size_math.h"
+#include "core/status.h"
+
+#define KEY_BIT(key) (UINT64_C(1) << WORD_##key)
+
+allot_status torch_fail_type(torch_field field, alloti_value value, const char *wanted)
+{
+    return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is %s, not %s",
+                       torch_word_text(field.key), field.owner, alloti_value_describe(value),
+                       wanted);
+}
+
+bool torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out)
+{
+    const uint64_t payload = alloti_value_payload(value);
+    switch (alloti_value_get_type(value)) {
+    case ALLOTI_VALUE_INT:
+        *out = (uint64_t)alloti_value_integer(value);
+        return alloti_value_integer(value) >= 0;
+    case ALLOTI_VALUE_WIDE:
+        *out = store->wide[payload >> 1];
+        return (payload & 1) == 0;
+    default:
+        return false;
+    }
+}
+
+allot_status torch_get_u64(const alloti_store *store, torch_field field, alloti_value value,
+                           uint64_t *out)
+{
+    if (torch_is_u64(store, value, out)) {
+        return ALLOT_STATUS_OK;
+    }
+    const alloti_value_type type = alloti_value_get_type(value);
+    if (type == ALLOTI_VALUE_INT || type == ALLOTI_VALUE_WIDE) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is negative",
+                           torch_word_text(field.key), field.owner);
+    }
+    return torch_fail_type(field, value, "an integer of 64 bits");
+}
+
+allot_status torch_get_time(const alloti_store *store, torch_field field, alloti_value value,
+                            int64_t *out)
+{
+    enum { NS_PER_US = 1000 };
+    const int64_t limit = INT64_MAX / NS_PER_US;
+    if (alloti_value_get_type(value) == ALLOTI_VALUE_INT) {
+        const int64_t us = alloti_value_integer(value);
+        if (us <= limit && us >= -limit) {
+            *out = us * NS_PER_US;
+            return ALLOT_STATUS_OK;
+        }
+    } else if (alloti_value_get_type(value) == ALLOTI_VALUE_FLOAT) {
+        const double us = store->floats[alloti_value_payload(value)];
+        if (us <= (double)limit && us >= -(double)limit) {
+            *out = (int64_t)llround(us * NS_PER_US);
+            return ALLOT_STATUS_OK;
+        }
+    } else if (alloti_value_get_type(value) != ALLOTI_VALUE_WIDE) {
+        return torch_fail_type(field, value, "a number");
+    }
+    return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is out of range",
+                       torch_word_text(field.key), field.owner);
+}
+
+allot_status torch_get_string(torch_field field, alloti_value value, uint32_t *out)
+{
+    if (alloti_value_get_type(value) == ALLOTI_VALUE_STRING) {
+        *out = (uint32_t)alloti_value_payload(value);
+        return ALLOT_STATUS_OK;
+    }
+    if (alloti_value_get_type(value) == ALLOTI_VALUE_NONE) {
+        *out = ALLOT_NONE;
+        return ALLOT_STATUS_OK;
+    }
+    return torch_fail_type(field, value, "a string");
+}
+
+allot_status torch_get_list(const alloti_store *store, torch_field field, alloti_value value,
+                            const alloti_value **items, uint64_t *count)
+{
+    switch (alloti_value_get_type(value)) {
+    case ALLOTI_VALUE_NEW_LIST:
+        *items = NULL;
+        *count = 0;
+        return ALLOT_STATUS_OK;
+    case ALLOTI_VALUE_LIST: {
+        const torch_object *const object = &store->objects[alloti_value_payload(value)];
+        *items = object->items;
+        *count = object->count;
+        return ALLOT_STATUS_OK;
+    }
+    default:
+        return torch_fail_type(field, value, "a list");
+    }
+}
+
+allot_status torch_make_pool(alloti_store *store, uint64_t first, uint64_t second, uint32_t *out)
+{
+    if (store->last_pool_id == ALLOT_NONE || store->last_pool.first != first ||
+        store->last_pool.second != second) {
+        const allot_pool_id pool = {.first = first, .second = second};
+        const allot_status status =
+            alloti_builder_intern_pool(store->builder, pool, &store->last_pool_id);
+        if (status != ALLOT_STATUS_OK) {
+            store->last_pool_id = ALLOT_NONE;
+            return status;
+        }
+        store->last_pool = pool;
+    }
+    *out = store->last_pool_id;
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status get_pool(alloti_store *store, torch_field field, alloti_value value,
+                             uint32_t *out)
+{
+    if (alloti_value_get_type(value) == ALLOTI_VALUE_POOL) {
+        *out = (uint32_t)alloti_value_payload(value);
+        return ALLOT_STATUS_OK;
+    }
+    if (alloti_value_get_type(value) == ALLOTI_VALUE_NONE) {
+        return ALLOT_STATUS_OK;
+    }
+    const alloti_value *items = NULL;
+    uint64_t count = 0;
+    uint64_t first = 0;
+    uint64_t second = 0;
+    const allot_status status = torch_get_list(store, field, value, &items, &count);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (count != 2 || !torch_is_u64(store, items[0], &first) ||
+        !torch_is_u64(store, items[1], &second)) {
+        return torch_fail_type(field, value, "a pair of integers");
+    }
+    return torch_make_pool(store, first, second, out);
+}
+
+/* A stream is a pointer's value; where it came out signed, its bits are meant. */
+static allot_status get_stream(alloti_store *store, torch_field field, alloti_value value,
+                               uint32_t *out)
+{
+    uint64_t stream = 0;
+    if (alloti_value_get_type(value) == ALLOTI_VALUE_INT) {
+        stream = (uint64_t)alloti_value_integer(value);
+    } else {
+        const allot_status status = torch_get_u64(store, field, value, &stream);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    if (store->last_stream_id == ALLOT_NONE || store->last_stream != stream) {
+        const allot_status status =
+            alloti_builder_intern_stream(store->builder, stream, &store->last_stream_id);
+        if (status != ALLOT_STATUS_OK) {
+            store->last_stream_id = ALLOT_NONE;
+            return status;
+        }
+        store->last_stream = stream;
+    }
+    *out = store->last_stream_id;
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status get_stack(alloti_store *store, torch_field field, alloti_value value,
+                              uint32_t *out)
+{
+    switch (alloti_value_get_type(value)) {
+    case ALLOTI_VALUE_STACK:
+        *out = (uint32_t)alloti_value_payload(value);
+        return ALLOT_STATUS_OK;
+    case ALLOTI_VALUE_NEW_LIST:
+        return alloti_builder_intern_stack(store->builder, NULL, 0, out);
+    case ALLOTI_VALUE_NONE:
+        *out = ALLOT_NONE;
+        return ALLOT_STATUS_OK;
+    default:
+        return torch_fail_type(field, value, "a list of frames");
+    }
+}
+
+/* A category by its spelling in lower case or in capitals, or by its place in "categories". */
+static allot_status get_category(const alloti_store *store, torch_field field, alloti_value value,
+                                 uint8_t *out)
+{
+    uint64_t index = 0;
+    if (torch_is_u64(store, value, &index)) {
+        if (index >= UINT8_MAX - TORCH_CATEGORY_INDEX) {
+            return alloti_fail(ALLOT_STATUS_FORMAT, "\"category\" of %s is out of range",
+                               field.owner);
+        }
+        *out = (uint8_t)(TORCH_CATEGORY_INDEX + index);
+        return ALLOT_STATUS_OK;
+    }
+    uint32_t id = ALLOT_NONE;
+    const allot_status status = torch_get_string(field, value, &id);
+    if (status == ALLOT_STATUS_OK) {
+        *out = (uint8_t)torch_parse_category(alloti_builder_get_string(store->builder, id));
+        alloti_builder_set_trait(store->builder, ALLOT_TRACE_HAS_CATEGORIES);
+    }
+    return status;
+}
+
+static allot_status make_frame(alloti_store *store, const alloti_value *pairs, uint64_t count,
+                               alloti_value *out)
+{
+    allot_frame frame = {.name = ALLOT_NONE, .filename = ALLOT_NONE, .fx = ALLOT_NONE};
+    allot_frame_fx fx = {ALLOT_NONE, ALLOT_NONE, ALLOT_NONE, ALLOT_NONE};
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint64_t i = 0; i < 2 * count && status == ALLOT_STATUS_OK; i += 2) {
+        const torch_field field = {"a frame", (torch_word)alloti_value_payload(pairs[i])};
+        const alloti_value value = pairs[i + 1];
+        uint64_t line = 0;
+        switch (field.key) {
+        case WORD_NAME:
+            status = torch_get_string(field, value, &frame.name);
+            break;
+        case WORD_FILENAME:
+            status = torch_get_string(field, value, &frame.filename);
+            break;
+        case WORD_LINE:
+            status = torch_get_u64(store, field, value, &line);
+            if (status == ALLOT_STATUS_OK && line > UINT32_MAX) {
+                status = alloti_fail(ALLOT_STATUS_FORMAT, "\"line\" of a frame is out of range");
+            }
+            frame.line = (uint32_t)line;
+            break;
+        case WORD_FX_NODE_OP:
+            status = torch_get_string(field, value, &fx.node_op);
+            break;
+        case WORD_FX_NODE_NAME:
+            status = torch_get_string(field, value, &fx.node_name);
+            break;
+        case WORD_FX_NODE_TARGET:
+            status = torch_get_string(field, value, &fx.node_target);
+            break;
+        case WORD_FX_ORIGINAL_TRACE:
+            status = torch_get_string(field, value, &fx.original_trace);
+            break;
+        default:
+            break;
+        }
+    }
+    if (status == ALLOT_STATUS_OK &&
+        (fx.node_op & fx.node_name & fx.node_target & fx.original_trace) != ALLOT_NONE) {
+        status = alloti_builder_add_fx(store->builder, &fx, &frame.fx);
+    }
+    uint32_t id = 0;
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_builder_intern_frame(store->builder, &frame, &id);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        *out = alloti_value_make(ALLOTI_VALUE_FRAME, id);
+    }
+    return status;
+}
+
+static allot_status get_event_kind(const alloti_store *store, alloti_value value,
+                                   allot_event_kind *out)
+{
+    const torch_field field = {"a trace entry", WORD_ACTION};
+    if (alloti_value_get_type(value) != ALLOTI_VALUE_STRING) {
+        return torch_fail_type(field, value, "a string");
+    }
+    const uint64_t id = alloti_value_payload(value);
+    if (id < WORD_EVENT_ALLOC || id >= WORD_COUNT) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "unknown action \"%.64s\"",
+                           alloti_builder_get_string(store->builder, (uint32_t)id));
+    }
+    *out = (allot_event_kind)(id - WORD_EVENT_ALLOC);
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status set_event_field(alloti_store *store, alloti_event *event, torch_field field,
+                                    alloti_value value)
+{
+    uint8_t category = 0;
+    allot_status status = ALLOT_STATUS_OK;
+    switch (field.key) {
+    case WORD_ACTION:
+        return get_event_kind(store, value, &event->kind);
+    case WORD_ADDR:
+    case WORD_DEVICE_FREE:
+        return torch_get_u64(store, field, value, &event->addr);
+    case WORD_SIZE:
+        return torch_get_u64(store, field, value, &event->size);
+    case WORD_STREAM:
+        return get_stream(store, field, value, &event->stream);
+    case WORD_TIME_US:
+        return torch_get_time(store, field, value, &event->time_ns);
+    case WORD_COMPILE_CONTEXT:
+        return torch_get_string(field, value, &event->context);
+    case WORD_USER_METADATA:
+        return torch_get_string(field, value, &event->metadata);
+    case WORD_POOL_ID:
+        return get_pool(store, field, value, &event->pool);
+    case WORD_FRAMES:
+        return get_stack(store, field, value, &event->stack);
+    case WORD_CATEGORY:
+        status = get_category(store, field, value, &category);
+        event->category = (allot_category)category;
+        return status;
+    default:
+        return ALLOT_STATUS_OK;
+    }
+}
+
+static allot_status check_event(alloti_store *store, alloti_event *event, uint64_t keys)
+{
+    const bool is_mark = event->kind == ALLOT_EVENT_SNAPSHOT ||
+                         event->kind == ALLOT_EVENT_USER_DEFINED ||
+                         event->kind == ALLOT_EVENT_WORKSPACE_SNAPSHOT;
+    const uint64_t place =
+        event->kind == ALLOT_EVENT_OOM ? KEY_BIT(DEVICE_FREE) | KEY_BIT(ADDR) : KEY_BIT(ADDR);
+    if (!is_mark && (keys & place) == 0) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "a trace entry \"%s\" has no \"%s\"",
+                           allot_event_kind_name(event->kind),
+                           event->kind == ALLOT_EVENT_OOM ? "device_free" : "addr");
+    }
+    if (!is_mark && (keys & KEY_BIT(SIZE)) == 0) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "a trace entry \"%s\" has no \"size\"",
+                           allot_event_kind_name(event->kind));
+    }
+    if ((keys & KEY_BIT(STREAM)) == 0) {
+        const torch_field field = {"a trace entry", WORD_STREAM};
+        return get_stream(store, field, alloti_value_make(ALLOTI_VALUE_INT, 0), &event->stream);
+    }
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status make_event(alloti_store *store, const alloti_value *pairs, uint64_t count,
+                               uint64_t keys, alloti_value *out)
+{
+    alloti_event event = ALLOTI_EVENT_INIT;
+    for (uint64_t i = 0; i < 2 * count; i += 2) {
+        const torch_field field = {"a trace entry", (torch_word)alloti_value_payload(pairs[i])};
+        const allot_status status = set_event_field(store, &event, field, pairs[i + 1]);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    uint32_t row = 0;
+    allot_status status = check_event(store, &event, keys);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_builder_add_loose_event(store->builder, &event, &row);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        *out = alloti_value_make(ALLOTI_VALUE_EVENT, row);
+    }
+    return status;
+}
+
+static allot_status get_block_state(alloti_value value, uint8_t *out)
+{
+    const torch_field field = {"a block", WORD_STATE};
+    if (alloti_value_get_type(value) != ALLOTI_VALUE_STRING) {
+        return torch_fail_type(field, value, "a string");
+    }
+    switch (alloti_value_payload(value)) {
+    case WORD_ACTIVE_ALLOCATED:
+        *out = ALLOT_BLOCK_ALLOCATED;
+        return ALLOT_STATUS_OK;
+    case WORD_ACTIVE_PENDING_FREE:
+    case WORD_ACTIVE_AWAITING_FREE:
+        *out = ALLOT_BLOCK_PENDING_FREE;
+        return ALLOT_STATUS_OK;
+    case WORD_INACTIVE:
+        *out = ALLOT_BLOCK_INACTIVE;
+        return ALLOT_STATUS_OK;
+    default:
+        return alloti_fail(ALLOT_STATUS_FORMAT, "\"state\" of a block is none of active_allocated, "
+                                                "active_pending_free, active_awaiting_free, "
+                                                "inactive");
+    }
+}
+
+/* PyTorch 2.0 keeps size and stack in a list of what lay in the block; the first is the latest. */
+static allot_status set_block_history(alloti_store *store, allot_block *block, alloti_value value)
+{
+    const torch_field field = {"a block", WORD_HISTORY};
+    const alloti_value *entries = NULL;
+    uint64_t entry_count = 0;
+    allot_status status = torch_get_list(store, field, value, &entries, &entry_count);
+    if (status != ALLOT_STATUS_OK || entry_count == 0) {
+        return status;
+    }
+    if (alloti_value_get_type(entries[0]) != ALLOTI_VALUE_DICT) {
+        return torch_fail_type(field, entries[0], "a list of dicts");
+    }
+    const torch_object *const entry = &store->objects[alloti_value_payload(entries[0])];
+    for (uint64_t i = 0; i < entry->count && status == ALLOT_STATUS_OK; i += 2) {
+        const alloti_value key = entry->items[i];
+        if (key == alloti_value_make(ALLOTI_VALUE_STRING, WORD_REAL_SIZE)) {
+            status = torch_get_u64(store, (torch_field){"a block's history", WORD_REAL_SIZE},
+                                   entry->items[i + 1], &block->requested_size);
+        } else if (key == alloti_value_make(ALLOTI_VALUE_STRING, WORD_FRAMES)) {
+            status = get_stack(store, (torch_field){"a block's history", WORD_FRAMES},
+                               entry->items[i + 1], &block->stack);
+        }
+    }
+    return status;
+}
+
+static allot_status set_block_field(alloti_store *store, allot_block *block, torch_field field,
+                                    alloti_value value)
+{
+    switch (field.key) {
+    case WORD_SIZE:
+        return torch_get_u64(store, field, value, &block->size);
+    case WORD_REQUESTED_SIZE:
+        return torch_get_u64(store, field, value, &block->requested_size);
+    case WORD_ADDRESS:
+        return torch_get_u64(store, field, value, &block->address);
+    case WORD_STATE:
+        return get_block_state(value, &block->state);
+    case WORD_FRAMES:
+        return get_stack(store, field, value, &block->stack);
+    case WORD_COMPILE_CONTEXT:
+        return torch_get_string(field, value, &block->context);
+    case WORD_USER_METADATA:
+        return torch_get_string(field, value, &block->metadata);
+    case WORD_CATEGORY:
+        return get_category(store, field, value, &block->category);
+    case WORD_HISTORY:
+        return set_block_history(store, block, value);
+    default:
+        return ALLOT_STATUS_OK;
+    }
+}
+
+static allot_status make_block(alloti_store *store, const alloti_value *pairs, uint64_t count,
+                               uint64_t keys, alloti_value *out)
+{
+    allot_block block = {.address = TORCH_NO_ADDRESS,
+                         .stack = ALLOT_NONE,
+                         .context = ALLOT_NONE,
+                         .metadata = ALLOT_NONE};
+    for (uint64_t i = 0; i < 2 * count; i += 2) {
+        const torch_field field = {"a block", (torch_word)alloti_value_payload(pairs[i])};
+        const allot_status status = set_block_field(store, &block, field, pairs[i + 1]);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    if ((keys & (KEY_BIT(REQUESTED_SIZE) | KEY_BIT(HISTORY))) == 0) {
+        block.requested_size = block.size;
+    }
+    const allot_status status = alloti_array_reserve(&store->blocks, &store->block_capacity,
+                                                     store->block_count + 1, sizeof *store->blocks);
+    if (status == ALLOT_STATUS_OK) {
+        *out = alloti_value_make(ALLOTI_VALUE_BLOCK, store->block_count);
+        store->blocks[store->block_count++] = block;
+    }
+    return status;
+}
+
+static allot_status set_segment_type(allot_segment *segment, torch_field field, alloti_value value)
+{
+    if (alloti_value_get_type(value) != ALLOTI_VALUE_STRING) {
+        return torch_fail_type(field, value, "a string");
+    }
+    segment->is_large = alloti_value_payload(value) != WORD_SMALL;
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status set_segment_field(alloti_store *store, torch_segment *record, torch_field field,
+                                      alloti_value value)
+{
+    allot_segment *const segment = &record->segment;
+    uint64_t device = 0;
+    allot_status status = ALLOT_STATUS_OK;
+    switch (field.key) {
+    case WORD_DEVICE:
+        status = torch_get_u64(store, field, value, &device);
+        segment->device = device < UINT32_MAX ? (uint32_t)device : UINT32_MAX;
+        return status;
+    case WORD_ADDRESS:
+        return torch_get_u64(store, field, value, &segment->address);
+    case WORD_TOTAL_SIZE:
+        return torch_get_u64(store, field, value, &segment->total_size);
+    case WORD_ALLOCATED_SIZE:
+        return torch_get_u64(store, field, value, &segment->allocated_size);
+    case WORD_ACTIVE_SIZE:
+        return torch_get_u64(store, field, value, &segment->active_size);
+    case WORD_REQUESTED_SIZE:
+        return torch_get_u64(store, field, value, &segment->requested_size);
+    case WORD_STREAM:
+        return get_stream(store, field, value, &segment->stream);
+    case WORD_SEGMENT_TYPE:
+        return set_segment_type(segment, field, value);
+    case WORD_SEGMENT_POOL_ID:
+        return get_pool(store, field, value, &segment->pool);
+    case WORD_IS_EXPANDABLE:
+        if (alloti_value_get_type(value) != ALLOTI_VALUE_BOOL) {
+            return torch_fail_type(field, value, "a bool");
+        }
+        segment->is_expandable = alloti_value_payload(value) != 0;
+        return ALLOT_STATUS_OK;
+    case WORD_FRAMES:
+        return get_stack(store, field, value, &segment->stack);
+    case WORD_BLOCKS:
+        record->blocks = value;
+        return ALLOT_STATUS_OK;
+    default:
+        return ALLOT_STATUS_OK;
+    }
+}
+
+static allot_status make_segment(alloti_store *store, const alloti_value *pairs, uint64_t count,
+                                 uint64_t keys, alloti_value *out)
+{
+    torch_segment record = {.segment = {.pool = ALLOT_NONE, .stack = ALLOT_NONE, .is_large = true},
+                            .has_requested = (keys & KEY_BIT(REQUESTED_SIZE)) != 0};
+    if ((keys & KEY_BIT(ADDRESS)) == 0 || (keys & KEY_BIT(TOTAL_SIZE)) == 0) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "a segment has no \"%s\"",
+                           (keys & KEY_BIT(ADDRESS)) == 0 ? "address" : "total_size");
+    }
+    allot_status status = ALLOT_STATUS_OK;
+    if ((keys & KEY_BIT(STREAM)) == 0) {
+        status = get_stream(store, (torch_field){"a segment", WORD_STREAM},
+                            alloti_value_make(ALLOTI_VALUE_INT, 0), &record.segment.stream);
+    }
+    for (uint64_t i = 0; i < 2 * count && status == ALLOT_STATUS_OK; i += 2) {
+        const torch_field field = {"a segment", (torch_word)alloti_value_payload(pairs[i])};
+        status = set_segment_field(store, &record, field, pairs[i + 1]);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_array_reserve(&store->segments, &store->segment_capacity,
+                                      store->segment_count + 1, sizeof *store->segments);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        *out = alloti_value_make(ALLOTI_VALUE_SEGMENT, store->segment_count);
+        store->segments[store->segment_count++] = record;
+    }
+    return status;
+}
+
+allot_status torch_record_make(alloti_store *store, const alloti_value *pairs, uint64_t count,
+                               alloti_value *out)
+{
+    uint64_t keys = 0;
+    for (uint64_t i = 0; i < 2 * count; i += 2) {
+        if (alloti_value_get_type(pairs[i]) != ALLOTI_VALUE_STRING) {
+            return ALLOT_STATUS_OK; /* None of ours. */
+        }
+        const uint64_t word = alloti_value_payload(pairs[i]);
+        keys |= word < WORD_KEY_COUNT ? UINT64_C(1) << word : 0;
+    }
+    if ((keys & KEY_BIT(ACTION)) != 0) {
+        return make_event(store, pairs, count, keys, out);
+    }
+    if ((keys & KEY_BIT(BLOCKS)) != 0) {
+        return make_segment(store, pairs, count, keys, out);
+    }
+    if ((keys & KEY_BIT(FILENAME)) != 0 && (keys & KEY_BIT(NAME)) != 0) {
+        return make_frame(store, pairs, count, out);
+    }
+    if ((keys & KEY_BIT(STATE)) != 0 && (keys & KEY_BIT(SIZE)) != 0) {
+        return make_block(store, pairs, count, keys, out);
+    }
+    return ALLOT_STATUS_OK;
+}
