@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/** Memory from the driver and back, one classic segment at a time. */
+#include "core/size_math.h"
+#include "core/status.h"
+#include "torchsim/sim.h"
+
+allot_status sim_grow(allot_torchsim *sim, sim_request *request)
+{
+    /* The maximum that a fraction allows is compared with the size of a classic segment in both
+     * modes. */
+    if (sim->has_fraction && (sim->stats.reserved.now > sim->allowed ||
+                              request->segment_size > sim->allowed - sim->stats.reserved.now)) {
+        sim->stats.refusal_count++;
+        return ALLOT_STATUS_OK;
+    }
+    if (request->is_expandable) {
+        return sim_expand(sim, request);
+    }
+    allot_status status = sim_reserve_blocks(sim, 1);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    uint64_t address = 0;
+    status = sim->driver.segment_alloc(sim->driver.context, request->segment_size, request->stream,
+                                       &address);
+    if (status == ALLOT_STATUS_DEVICE_MEMORY) {
+        sim->stats.refusal_count++;
+        return ALLOT_STATUS_OK;
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    const sim_block content = {.address = address,
+                               .size = request->segment_size,
+                               .stream = request->stream,
+                               .prev = ALLOT_NONE,
+                               .next = ALLOT_NONE,
+                               .queue_prev = ALLOT_NONE,
+                               .queue_next = ALLOT_NONE,
+                               .list = request->list,
+                               .range = ALLOT_NONE,
+                               .state = SIM_TAKEN,
+                               .mapped = true};
+    request->block = sim_block_new(sim, &content);
+    sim_pool_of(sim, request->list)->segment_count++;
+    sim_gauge_add(&sim->stats.reserved, content.size);
+    sim_gauge_add(&sim->stats.segment_count, 1);
+    sim->stats.driver_alloc_count++;
+    sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_ALLOC, &content, content.address, content.size);
+    return ALLOT_STATUS_OK;
+}
+
+void sim_segment_release(allot_torchsim *sim, uint32_t block)
+{
+    sim_block_take(sim, block);
+    const sim_block content = sim->blocks[block];
+    sim->stats.driver_free_count++;
+    sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_FREE, &content, content.address, content.size);
+    sim->driver.segment_free(sim->driver.context, content.address, content.size);
+    sim_pool *pool = sim_pool_of(sim, content.list);
+    pool->segment_count -= pool->segment_count > 0;
+    sim_gauge_sub(&sim->stats.reserved, content.size);
+    sim_gauge_sub(&sim->stats.segment_count, 1);
+    sim_block_drop(sim, block);
+}

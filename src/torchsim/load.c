@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/** Filling an empty allocator with a recorded state. */
+#include "core/array.h"
+#include "core/status.h"
+#include "torchsim/sim.h"
+
+#include <stdlib.h>
+
+static allot_status fail_segment(const alloti_torchsim_segment *segment, const char *what)
+{
+    return alloti_fail(ALLOT_STATUS_FORMAT, "segment at %#llx: %s",
+                       (unsigned long long)segment->address, what);
+}
+
+static uint32_t list_of(const alloti_torchsim_segment *segment)
+{
+    const uint32_t pool = segment->pool == ALLOT_NONE ? 0 : segment->pool + 1;
+    return 2 * pool + (segment->is_large ? SIM_LARGE : SIM_SMALL);
+}
+
+static sim_block empty_block(const alloti_torchsim_segment *segment, uint32_t range)
+{
+    return (sim_block){.stream = segment->stream,
+                       .prev = ALLOT_NONE,
+                       .next = ALLOT_NONE,
+                       .queue_prev = ALLOT_NONE,
+                       .queue_next = ALLOT_NONE,
+                       .list = list_of(segment),
+                       .range = range,
+                       .state = SIM_TAKEN,
+                       .mapped = true};
+}
+
+static void count_active(allot_torchsim *sim, const sim_block *block)
+{
+    if (block->state == SIM_ALLOCATED) {
+        sim_gauge_add(&sim->stats.allocated, block->size);
+    }
+    sim_gauge_add(&sim->stats.active, block->size);
+    sim_gauge_add(&sim->stats.requested, block->requested);
+}
+
+/** Append one block to the chain that ends in *last. */
+static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segment, uint32_t range,
+                      uint32_t index, uint32_t *last)
+{
+    const alloti_torchsim_block *from = &segment->blocks[index];
+    sim_block content = empty_block(segment, range);
+    content.address = from->address;
+    content.size = from->size;
+    const uint32_t block = sim_block_new(sim, &content);
+    sim_block_splice(sim, block, *last, ALLOT_NONE);
+    *last = block;
+    segment->names[index] = ALLOT_NONE;
+    if (from->state == ALLOT_BLOCK_INACTIVE) {
+        sim_block_cache(sim, block);
+        return;
+    }
+    sim_block *made = &sim->blocks[block];
+    made->requested = from->requested;
+    made->state = SIM_ALLOCATED;
+    segment->names[index] = block;
+    if (from->state == ALLOT_BLOCK_PENDING_FREE) {
+        made->state = SIM_PENDING;
+        made->uses = SIM_USED;
+        made->queue_prev = sim->queue_last;
+        if (sim->queue_last == ALLOT_NONE) {
+            sim->queue_first = block;
+        } else {
+            sim->blocks[sim->queue_last].queue_next = block;
+        }
+        sim->queue_last = block;
+    }
+    count_active(sim, made);
+}
+
+static allot_status add_blocks(allot_torchsim *sim, const alloti_torchsim_segment *segment,
+                               uint32_t range, uint32_t *last)
+{
+    uint64_t address = segment->address;
+    allot_status status = sim_reserve_blocks(sim, segment->block_count);
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < segment->block_count; i++) {
+        if (segment->blocks[i].address != address || segment->blocks[i].size == 0) {
+            return fail_segment(segment, "its blocks leave a gap or overlap");
+        }
+        address += segment->blocks[i].size;
+        add_block(sim, segment, range, i, last);
+    }
+    if (status == ALLOT_STATUS_OK && address != segment->address + segment->size) {
+        return fail_segment(segment, "its blocks do not fill it");
+    }
+    return status;
+}
+
+static void count_inactive_split(allot_torchsim *sim, uint32_t last)
+{
+    for (uint32_t at = last; at != ALLOT_NONE; at = sim->blocks[at].prev) {
+        if (sim->blocks[at].state == SIM_FREE && sim_is_split(&sim->blocks[at])) {
+            sim_gauge_add(&sim->stats.inactive_split, sim->blocks[at].size);
+        }
+    }
+}
+
+static allot_status load_classic(allot_torchsim *sim, const alloti_torchsim_segment *segment)
+{
+    uint32_t last = ALLOT_NONE;
+    const allot_status status = add_blocks(sim, segment, ALLOT_NONE, &last);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    count_inactive_split(sim, last);
+    sim_gauge_add(&sim->stats.reserved, segment->size);
+    sim_gauge_add(&sim->stats.segment_count, 1);
+    sim_pool_of(sim, list_of(segment))->segment_count++;
+    return ALLOT_STATUS_OK;
+}
+
+static bool same_range(const alloti_torchsim_segment *a, const alloti_torchsim_segment *b)
+{
+    return b->is_expandable && a->stream == b->stream && a->pool == b->pool &&
+           a->is_large == b->is_large;
+}
+
+static uint32_t add_unmapped(allot_torchsim *sim, const alloti_torchsim_segment *segment,
+                             uint32_t range, uint32_t last, uint64_t end)
+{
+    const uint64_t address =
+        last == ALLOT_NONE ? segment->address : sim->blocks[last].address + sim->blocks[last].size;
+    if (address >= end) {
+        return last;
+    }
+    sim_block content = empty_block(segment, range);
+    content.address = address;
+    content.size = end - address;
+    content.mapped = false;
+    const uint32_t block = sim_block_new(sim, &content);
+    sim_block_splice(sim, block, last, ALLOT_NONE);
+    sim_block_cache(sim, block);
+    return block;
+}
+
+/** The range of an expandable stretch and of all later ones that belong to it. */
+static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segment *segments,
+                               uint32_t count, bool *done)
+{
+    const alloti_torchsim_segment *first = &segments[0];
+    const uint64_t page = first->is_large ? sim->conf.large_segment_size : SIM_SMALL_SEGMENT;
+    sim_range content = {
+        .address = first->address, .size = sim_range_size(sim, page), .page = page};
+    uint32_t range = ALLOT_NONE;
+    uint32_t last = ALLOT_NONE;
+    allot_status status = sim_range_new(sim, &content, &range);
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
+        const alloti_torchsim_segment *segment = &segments[i];
+        if (done[i] || !same_range(first, segment)) {
+            continue;
+        }
+        if (segment->address - first->address >= content.size) {
+            continue; /* Of a later range of the same stream. */
+        }
+        if (segment->size % page != 0 || (segment->address - first->address) % page != 0 ||
+            segment->size > content.size - (segment->address - first->address)) {
+            return fail_segment(segment, "is not made of whole pages of its range");
+        }
+        done[i] = true;
+        status = sim_reserve_blocks(sim, 2);
+        if (status == ALLOT_STATUS_OK) {
+            if (last != ALLOT_NONE) {
+                last = add_unmapped(sim, first, range, last, segment->address);
+            }
+            status = add_blocks(sim, segment, range, &last);
+            sim_gauge_add(&sim->stats.reserved, segment->size);
+        }
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = sim_reserve_blocks(sim, 1);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        add_unmapped(sim, first, range, last, content.address + content.size);
+    }
+    return status;
+}
+
+allot_status alloti_torchsim_load(allot_torchsim *sim, const alloti_torchsim_segment *segments,
+                                  uint32_t count)
+{
+    bool *done = alloti_calloc_array(count, sizeof(*done));
+    if (done == NULL && count > 0) {
+        return alloti_fail_memory(count);
+    }
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
+        if (i > 0 && segments[i].address < segments[i - 1].address + segments[i - 1].size) {
+            status = fail_segment(&segments[i], "overlaps the one before it");
+        } else if (!segments[i].is_expandable) {
+            status = load_classic(sim, &segments[i]);
+        } else if (!done[i]) {
+            status = load_range(sim, &segments[i], count - i, &done[i]);
+        }
+    }
+    free(done);
+    if (status == ALLOT_STATUS_OK && sim->is_builtin) {
+        sim->builtin.used = sim->stats.reserved.now;
+    }
+    return status;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/** Giving memory back: garbage collection by age, oversize blocks, everything cached. */
+#include "core/array.h"
+#include "core/status.h"
+#include "torchsim/sim.h"
+
+static const uint32_t DEFAULT_LARGE = SIM_LARGE;
+static const uint32_t DEFAULT_SMALL = SIM_SMALL;
+
+/** Ages of blocks that garbage collection may free. */
+typedef struct ages {
+    uint64_t total; /**< Searches since each was cached, summed. */
+    uint64_t count;
+} ages;
+
+static uint64_t age_of(const allot_torchsim *sim, uint32_t block)
+{
+    const sim_block *content = &sim->blocks[block];
+    return sim->lists[content->list].search_count - content->gc_base;
+}
+
+/** Whether PyTorch counts the block; blocks in expandable ranges count but are never freed. */
+static bool is_counted(const allot_torchsim *sim, uint32_t block)
+{
+    return !sim_is_split(&sim->blocks[block]);
+}
+
+/** Free every unsplit block at least as old as the average; returns the bytes. */
+static uint64_t collect_once(allot_torchsim *sim, ages *left)
+{
+    const double threshold = (double)left->total / (double)left->count;
+    uint64_t bytes = 0;
+    uint32_t block = alloti_tree_first(&sim->lists[DEFAULT_LARGE].cached, sim->nodes);
+    while (block != ALLOT_NONE) {
+        const uint32_t next = alloti_tree_next(sim->nodes, block);
+        const uint64_t age = age_of(sim, block);
+        if (is_counted(sim, block) && sim->blocks[block].range == ALLOT_NONE &&
+            (double)age >= threshold) {
+            bytes += sim->blocks[block].size;
+            left->total -= age;
+            left->count--;
+            sim_segment_release(sim, block);
+        }
+        block = next;
+    }
+    return bytes;
+}
+
+void sim_collect_garbage(allot_torchsim *sim)
+{
+    const double share = sim->conf.garbage_collection_threshold * (double)sim->allowed;
+    const uint64_t threshold = (uint64_t)share;
+    if (sim->stats.reserved.now <= threshold) {
+        return;
+    }
+    const uint64_t target = sim->stats.reserved.now - threshold;
+    ages left = {0, 0};
+    for (uint32_t block = alloti_tree_first(&sim->lists[DEFAULT_LARGE].cached, sim->nodes);
+         block != ALLOT_NONE; block = alloti_tree_next(sim->nodes, block)) {
+        if (is_counted(sim, block)) {
+            left.total += age_of(sim, block);
+            left.count++;
+        }
+    }
+    uint64_t collected = 0;
+    uint64_t bytes = 1;
+    while (collected < target && bytes > 0 && left.count > 0) {
+        bytes = collect_once(sim, &left);
+        collected += bytes;
+    }
+}
+
+/** Free oversize blocks from the largest down until `target` bytes are free. */
+static bool release_from(allot_torchsim *sim, uint32_t block, uint64_t target, uint64_t stream)
+{
+    uint64_t bytes = 0;
+    while (block != ALLOT_NONE && bytes < target &&
+           sim->blocks[block].size >= sim->conf.max_split_size &&
+           sim->blocks[block].stream == stream) {
+        const uint32_t before = alloti_tree_prev(sim->nodes, block);
+        if (sim->blocks[block].range == ALLOT_NONE) {
+            bytes += sim->blocks[block].size;
+            sim_segment_release(sim, block);
+        }
+        block = before;
+    }
+    return bytes >= target;
+}
+
+bool sim_release_available(allot_torchsim *sim, const sim_request *request)
+{
+    const uint64_t max_split = sim->conf.max_split_size;
+    if (max_split == ALLOT_TORCH_UNLIMITED) {
+        return false;
+    }
+    const uint64_t size = request->size < max_split ? max_split : request->size;
+    const uint32_t block = sim_cached_from(sim, request->list, request->stream, size);
+    if (block != ALLOT_NONE && sim->blocks[block].stream == request->stream &&
+        sim->blocks[block].range == ALLOT_NONE) {
+        sim_segment_release(sim, block);
+        return true;
+    }
+    const uint32_t last = block == ALLOT_NONE
+                              ? alloti_tree_last(&sim->lists[request->list].cached, sim->nodes)
+                              : alloti_tree_prev(sim->nodes, block);
+    return last != ALLOT_NONE && release_from(sim, last, size, request->stream);
+}
+
+/** Free the unsplit segments of a list, then unmap what is free in its expandable ranges. */
+static allot_status release_list(allot_torchsim *sim, uint32_t list)
+{
+    const uint64_t count = sim->lists[list].cached.count;
+    allot_status status =
+        alloti_array_reserve(&sim->scratch, &sim->scratch_capacity, count, sizeof(*sim->scratch));
+    if (status == ALLOT_STATUS_OK) {
+        status = sim_reserve_blocks(sim, 2 * count);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    uint64_t unmap_count = 0;
+    uint32_t block = alloti_tree_first(&sim->lists[list].cached, sim->nodes);
+    while (block != ALLOT_NONE) {
+        const uint32_t next = alloti_tree_next(sim->nodes, block);
+        if (sim->blocks[block].range != ALLOT_NONE) {
+            sim->scratch[unmap_count++] = block;
+        } else if (!sim_is_split(&sim->blocks[block])) {
+            sim_segment_release(sim, block);
+        }
+        block = next;
+    }
+    for (uint64_t i = 0; i < unmap_count; i++) {
+        sim_block_unmap(sim, sim->scratch[i]);
+    }
+    return ALLOT_STATUS_OK;
+}
+
+/** The same for the pools that nobody uses any more; those without segments disappear. */
+static allot_status release_freeable(allot_torchsim *sim)
+{
+    uint64_t kept = 0;
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint64_t i = 0; i < sim->freeable_count; i++) {
+        const uint32_t pool = sim->freeable[i];
+        if (status == ALLOT_STATUS_OK) {
+            status = release_list(sim, 2 * pool + SIM_SMALL);
+        }
+        if (status == ALLOT_STATUS_OK) {
+            status = release_list(sim, 2 * pool + SIM_LARGE);
+        }
+        if (sim->pools[pool].segment_count == 0 && status == ALLOT_STATUS_OK) {
+            sim->pools[pool].is_gone = true;
+        } else {
+            sim->freeable[kept++] = pool;
+        }
+    }
+    sim->freeable_count = kept;
+    return status;
+}
+
+allot_status sim_release_cached(allot_torchsim *sim)
+{
+    if (sim->capture_count == 0) {
+        sim_synchronize(sim);
+        allot_status status = release_list(sim, DEFAULT_LARGE);
+        if (status == ALLOT_STATUS_OK) {
+            status = release_list(sim, DEFAULT_SMALL);
+        }
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    return release_freeable(sim);
+}
+
+allot_status allot_torchsim_empty_cache(allot_torchsim *sim)
+{
+    return sim_release_cached(sim);
+}
