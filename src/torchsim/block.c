@@ -169,12 +169,8 @@ static uint64_t absorb(allot_torchsim *sim, uint32_t block, uint32_t other)
     return from.size;
 }
 
-uint64_t sim_block_merge(allot_torchsim *sim, uint32_t block, uint32_t *absorbed)
+uint64_t sim_block_merge(allot_torchsim *sim, uint32_t block)
 {
     const uint64_t before = absorb(sim, block, sim->blocks[block].prev);
-    const uint64_t after = absorb(sim, block, sim->blocks[block].next);
-    if (absorbed != NULL) {
-        *absorbed = (before > 0) + (after > 0);
-    }
-    return before + after;
+    return before + absorb(sim, block, sim->blocks[block].next);
 }

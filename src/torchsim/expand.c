@@ -141,7 +141,7 @@ static allot_status map_block(allot_torchsim *sim, uint32_t block, uint64_t size
         sim_block_cache(sim, unmapped);
     }
     sim->blocks[block].mapped = true;
-    sim_block_merge(sim, block, NULL);
+    sim_block_merge(sim, block);
     sim_block_cache(sim, block);
     sim_gauge_add(&sim->stats.reserved, bytes);
     sim->stats.driver_alloc_count++;
@@ -233,7 +233,7 @@ void sim_block_unmap(allot_torchsim *sim, uint32_t block)
     const uint64_t address = content->address;
     const uint64_t bytes = content->size;
     content->mapped = false;
-    sim_block_merge(sim, block, NULL);
+    sim_block_merge(sim, block);
     sim_block_cache(sim, block);
     sim->driver.unmap(sim->driver.context, address, bytes);
     sim_gauge_sub(&sim->stats.reserved, bytes);

@@ -40,7 +40,7 @@ static void finish_free(allot_torchsim *sim, uint32_t block)
     sim_gauge_sub(&sim->stats.requested, content->requested);
     const bool is_classic = content->range == ALLOT_NONE;
     content->state = SIM_TAKEN;
-    const uint64_t absorbed = sim_block_merge(sim, block, NULL);
+    const uint64_t absorbed = sim_block_merge(sim, block);
     sim_block_cache(sim, block);
     if (!is_classic) {
         return;

@@ -153,9 +153,9 @@ void sim_block_splice(allot_torchsim *sim, uint32_t block, uint32_t before, uint
 void sim_block_cache(allot_torchsim *sim, uint32_t block);
 /** Out of its tree; its state becomes SIM_TAKEN. */
 void sim_block_take(allot_torchsim *sim, uint32_t block);
-/** Merge free neighbours of the same kind into `block`, which is in no tree; returns the bytes of
- * those before and after it that were absorbed, in `absorbed` their number. */
-uint64_t sim_block_merge(allot_torchsim *sim, uint32_t block, uint32_t *absorbed);
+/** Merge free neighbours of the same kind into `block`, which is in no tree; returns their bytes.
+ */
+uint64_t sim_block_merge(allot_torchsim *sim, uint32_t block);
 alloti_tree_host sim_cached_host(const allot_torchsim *sim);
 alloti_tree_host sim_unmapped_host(const allot_torchsim *sim);
 /** First cached block of a list with (stream, size) not below these. */
