@@ -1,0 +1,138 @@
+// Replays side by side: reserved memory over the recording under the recorded setting and others.
+// The rows of the advice are the legend; a click shows or hides a line.
+
+class Compare {
+    constructor(header, columns, tip) {
+        this.tip = tip;
+        this.limit = header.traces[0].limit;
+        this.events = header.traces[0].event_count;
+        this.lines = header.replays.map((replay, n) => ({name: replay.name, recorded: replay.recorded, oom: replay.oom_event,
+            shown: replay.recorded || n < 3, point: readColumn(columns, replay.point), bytes: readColumn(columns, replay.bytes)}));
+        this.surface = new Surface(260, "Reserved memory over the recording, one line per setting");
+        this.surface.over.tabIndex = -1;
+        this.surface.over.addEventListener("pointermove", (event) => this.#hover(event));
+        this.surface.over.addEventListener("pointerleave", () => {
+            this.tip.hide();
+            this.surface.context(this.surface.over);
+        });
+        this.node = this.surface.node;
+        this.top = 14;
+        this.bottom = this.surface.height - 24;
+    }
+
+    color(n) { return this.lines[n].recorded ? palette.ink : palette.hues[(n - 1) % palette.hues.length]; }
+
+    toggle(n) {
+        this.lines[n].shown = !this.lines[n].shown;
+        this.draw();
+        return this.lines[n].shown;
+    }
+
+    draw() {
+        const {surface} = this;
+        if (!surface.fit()) return;
+        let high = 1;
+        for (const line of this.lines) if (line.shown) for (const value of line.bytes) high = Math.max(high, value);
+        const limitShown = this.limit > 0 && this.limit < 2 * high;
+        this.high = 1.05 * Math.max(high, limitShown ? this.limit : 0);
+        const g = surface.context(surface.base), y = (bytes) => this.bottom - ((this.bottom - this.top) * bytes) / this.high;
+        for (const tick of byteTicks(this.high, (this.bottom - this.top) / 38)) {
+            g.fillStyle = palette.rule;
+            g.fillRect(surface.left, Math.round(y(tick)), surface.right - surface.left, 1);
+            g.fillStyle = palette.soft;
+            g.textAlign = "right";
+            g.fillText(formatTick(tick), surface.left - 8, y(tick));
+        }
+        if (limitShown) {
+            g.strokeStyle = palette.bad;
+            g.setLineDash([6, 4]);
+            g.lineWidth = 1.5;
+            g.strokeRect(surface.left, Math.round(y(this.limit)) + 0.5, surface.right - surface.left, 0);
+            g.setLineDash([]);
+            g.fillStyle = palette.bad;
+            g.textAlign = "left";
+            g.fillText("limit " + formatBytes(this.limit), surface.left + 8, y(this.limit) - 9 < 8 ? y(this.limit) + 10 : y(this.limit) - 9);
+        }
+        this.lines.forEach((line, n) => line.shown && this.#drawLine(g, line, n, y));
+        drawXAxis(g, surface, {axis: "event", low: 0, high: this.events + 1}, this.bottom);
+    }
+
+    #x(point) { return this.surface.xOf(point / (this.events + 1)); }
+
+    #drawLine(g, line, n, y) {
+        const stop = line.oom == null ? this.events + 1 : line.oom + 1;
+        g.strokeStyle = this.color(n);
+        g.lineWidth = line.recorded ? 2.5 : 2;
+        g.lineJoin = "round";
+        g.beginPath();
+        let level = 0;
+        for (let i = 0; i < line.point.length && line.point[i] <= stop; i++) {
+            if (i > 0) g.lineTo(this.#x(line.point[i]), y(level));
+            level = line.bytes[i];
+            g.lineTo(this.#x(line.point[i]), y(level));
+        }
+        g.lineTo(this.#x(stop), y(level));
+        g.stroke();
+        if (line.oom == null) return;
+        const x = Math.min(this.#x(stop), this.surface.right - 6), at = y(level);
+        g.strokeStyle = palette.bad;
+        g.lineWidth = 2.5;
+        g.beginPath();
+        for (const [dx, dy] of [[-5, -5], [5, -5]]) {
+            g.moveTo(x + dx, at + dy);
+            g.lineTo(x - dx, at - dy);
+        }
+        g.stroke();
+    }
+
+    #hover(event) {
+        const {surface} = this, box = surface.over.getBoundingClientRect();
+        const share = surface.shareOf(event.clientX - box.left);
+        if (share < 0 || share > 1) return this.tip.hide();
+        const point = Math.floor(share * (this.events + 1));
+        verticalLine(surface.context(surface.over), surface.xOf(share), this.top, this.bottom, palette.soft, 1, [3, 3]);
+        const rows = this.lines.map((line, n) => {
+            if (!line.shown) return null;
+            const over = line.oom != null && point > line.oom + 1;
+            const at = lowerBound(line.point, point + 1) - 1;
+            return [el("dt", {}, swatch(this.color(n)), line.name), el("dd", {}, over ? "out of memory" : formatBytes(at < 0 ? 0 : line.bytes[at]))];
+        });
+        this.tip.show([el("h3", {}, "Reserved at event " + formatCount(Math.max(0, point - 1))), el("dl", {class: "wide"}, rows)]);
+        this.tip.move(event.clientX, event.clientY);
+    }
+}
+
+function adviceCard(header, columns, tip) {
+    const {advice} = header;
+    const compare = header.replays?.length ? new Compare(header, columns, tip) : null;
+    const copy = el("button", {type: "button", onclick: async () => {
+        try {
+            await navigator.clipboard.writeText(advice.setting);
+            copy.textContent = "Copied";
+        } catch {
+            getSelection().selectAllChildren(copy.previousSibling);
+            copy.textContent = "Selected";
+        }
+    }}, "Copy");
+    const table = reportTable(advice, (row, {replay}, n) => {
+        if (n === advice.recommended) row.classList.add("best");
+        const name = row.firstChild;
+        if (!compare || replay == null) return;
+        const mark = swatch("transparent");
+        const button = el("button", {type: "button", class: "name", "aria-pressed": String(compare.lines[replay].shown),
+            title: "Show or hide its line", onclick: () => button.setAttribute("aria-pressed", String(compare.toggle(replay)))},
+        mark, el("span", {class: "text"}, ...name.childNodes));
+        name.replaceChildren(button);
+        compare.recolor ??= [];
+        compare.recolor.push(() => { mark.style.background = compare.color(replay); });
+    });
+    const node = el("section", {class: "card advice"}, el("h2", {}, "What to set"),
+        el("p", {class: "lead"}, advice.headline), advice.text.map((text) => el("p", {}, text)),
+        advice.setting ? el("div", {class: "paste"}, el("code", {}, advice.setting), copy) : null,
+        table, compare ? [el("h3", {}, "Reserved memory under each setting"), compare.node] : null,
+        advice.notes?.length ? el("ul", {class: "notes"}, advice.notes.map((note) => el("li", {}, note))) : null);
+    return {node, draw() {
+        compare?.recolor?.forEach((paint) => paint());
+        compare?.draw();
+    }};
+}

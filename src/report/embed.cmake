@@ -1,0 +1,26 @@
+# Write a C source that holds the page's template, style and script with their SHA-256.
+# cmake -DASSETS=folder -DSCRIPTS="a.js;b.js" -DOUTPUT=html_assets.c -P embed.cmake
+set(script "(() => {\n\"use strict\";\n")
+foreach(name ${SCRIPTS})
+  file(READ "${ASSETS}/${name}" text)
+  string(APPEND script "${text}\n")
+endforeach()
+string(APPEND script "})();\n")
+if(script MATCHES "</[sS][cC][rR][iI][pP][tT]")
+  message(FATAL_ERROR "a script holds the end tag that would end it")
+endif()
+file(WRITE "${OUTPUT}.js" "${script}")
+
+set(source "#include \"report/html_assets.h\"\n")
+foreach(asset "template=${ASSETS}/report.html" "style=${ASSETS}/report.css" "script=${OUTPUT}.js")
+  string(REGEX MATCH "^([a-z]+)=(.*)$" unused "${asset}")
+  set(name ${CMAKE_MATCH_1})
+  set(path "${CMAKE_MATCH_2}")
+  file(READ "${path}" bytes HEX)
+  file(SHA256 "${path}" hash)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  string(REGEX REPLACE "(..)" "0x\\1," hash "${hash}")
+  string(APPEND source "static const unsigned char ${name}_bytes[] = {${bytes}};\n"
+         "const alloti_html_asset alloti_html_${name} = {${name}_bytes, sizeof ${name}_bytes, {${hash}}};\n")
+endforeach()
+file(WRITE "${OUTPUT}" "${source}")
