@@ -117,6 +117,9 @@ void alloti_model_destroy(alloti_model *model);
 /** Every table, ended by NULL (models.c). */
 extern const alloti_model_ops *const ALLOTI_MODELS[];
 
+extern const alloti_model_ops alloti_model_async;
+extern const alloti_model_ops alloti_model_bfc;
+extern const alloti_model_ops alloti_model_rmm;
 extern const alloti_model_ops alloti_model_torch;
 
 #endif /* ALLOTI_REPLAY_MODEL_H */

@@ -208,6 +208,36 @@ allot_status alloti_span_set_merge(alloti_span_set *set, alloti_span span)
     return alloti_span_set_add(set, span);
 }
 
+allot_status alloti_span_set_drain(alloti_span_set *from, alloti_span_set *to)
+{
+    while (from->count > 0) {
+        const alloti_span span = *alloti_span_set_ceiling(from, 0);
+        alloti_span_set_remove(from, span.address);
+        const allot_status status = alloti_span_set_merge(to, span);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_span_set_carve(alloti_span_set *set, const alloti_span *fit, uint64_t size,
+                                   alloti_span *out)
+{
+    const alloti_span span = *fit;
+    alloti_span_set_remove(set, span.address);
+    if (span.size > size) {
+        const alloti_span rest = {
+            .address = span.address + size, .size = span.size - size, .segment = span.segment};
+        const allot_status status = alloti_span_set_add(set, rest);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    *out = (alloti_span){.address = span.address, .size = size, .segment = span.segment};
+    return ALLOT_STATUS_OK;
+}
+
 static const alloti_span *span_of(const alloti_span_set *set, uint32_t node)
 {
     return node == NIL ? NULL : &set->nodes[node].span;

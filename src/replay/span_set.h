@@ -49,6 +49,18 @@ ALLOT_NODISCARD allot_status alloti_span_set_merge(alloti_span_set *set, alloti_
 /** Take out the span that begins at `address`; it must be there. */
 void alloti_span_set_remove(alloti_span_set *set, uint64_t address);
 
+/** Move every span of `from` into `to`, merging what touches. */
+ALLOT_NODISCARD allot_status alloti_span_set_drain(alloti_span_set *from, alloti_span_set *to);
+
+/**
+ * Cut `size` bytes from the front of a span of `set`, the rest stays in the set.
+ *
+ * @param[in]  fit  A span of the set, as alloti_span_set_best_fit() gives it, of at least `size`.
+ * @param[out] out  The piece: address, `size`, segment.
+ */
+ALLOT_NODISCARD allot_status alloti_span_set_carve(alloti_span_set *set, const alloti_span *fit,
+                                                   uint64_t size, alloti_span *out);
+
 /** Smallest span of at least `size` bytes, the lowest address among equals; NULL if none. */
 const alloti_span *alloti_span_set_best_fit(const alloti_span_set *set, uint64_t size);
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* "rmm:pool", "rmm:arena" and "rmm:binning": models of the memory resources of RAPIDS RMM. */
+#include "replay/model_rmm.h"
+
+#include <string.h>
+
+#include "core/status.h"
+
+static const alloti_model_ops *const RESOURCES[] = {
+    &alloti_model_rmm_pool,
+    &alloti_model_rmm_arena,
+    &alloti_model_rmm_binning,
+};
+
+enum { RESOURCE_COUNT = sizeof RESOURCES / sizeof RESOURCES[0], PREFIX = 4 /* "rmm:" */ };
+
+/** The model made says by its own table which resource it is. */
+static allot_status rmm_create(const alloti_model_params *params, alloti_model **out)
+{
+    const size_t length = strcspn(params->argument, ":");
+    for (size_t i = 0; i < RESOURCE_COUNT; i++) {
+        const char *const name = RESOURCES[i]->info.name + PREFIX;
+        if (strlen(name) == length && strncmp(name, params->argument, length) == 0) {
+            alloti_model_params inner = *params;
+            inner.argument += length;
+            inner.argument += *inner.argument == ':' ? 1 : 0;
+            return RESOURCES[i]->create(&inner, out);
+        }
+    }
+    return alloti_fail(ALLOT_STATUS_INVALID,
+                       "rmm: want rmm:pool, rmm:arena or rmm:binning, not \"%.40s\"",
+                       params->argument);
+}
+
+const alloti_model_ops alloti_model_rmm = {
+    .ops_size = sizeof(alloti_model_ops),
+    .info = {.name = "rmm",
+             .argument = "pool[:initial=SIZE,maximum=SIZE], arena[:size=SIZE] or "
+                         "binning[:min=SIZE,max=SIZE,blocks=N,upstream=pool|cuda]",
+             .summary = "a memory resource of RAPIDS RMM"},
+    .create = rmm_create,
+};
