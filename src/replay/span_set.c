@@ -6,7 +6,9 @@
 
 #include "core/array.h"
 
-enum { BY_ADDRESS = 0, BY_SIZE = 1, NIL = ALLOT_NONE };
+enum { BY_ADDRESS = 0, BY_SIZE = 1 };
+
+static const uint32_t NIL = ALLOT_NONE;
 
 /** Children of one node in one of the trees. */
 typedef struct span_links {
