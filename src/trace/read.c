@@ -10,6 +10,7 @@ enum { HEAD_SIZE = 64 << 10 };
 
 /* In the order in which they are tried: the strictest recognition first. */
 static const alloti_reader *const READERS[] = {
+    &alloti_reader_native,
     &alloti_reader_torch_pickle,
     &alloti_reader_umpire_json,
     &alloti_reader_timeline,
