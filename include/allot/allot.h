@@ -9,8 +9,8 @@
 #include <allot/explain.h>
 #include <allot/history.h>
 #include <allot/html.h>
-#include <allot/report.h>
 #include <allot/replay.h>
+#include <allot/report.h>
 #include <allot/torchsim.h>
 #include <allot/trace.h>
 

@@ -288,8 +288,8 @@ ALLOT_API const allot_frame *allot_trace_frame(const allot_trace *trace, uint32_
 ALLOT_API const allot_frame_fx *allot_trace_fx(const allot_trace *trace, uint32_t id);
 
 /**
- * Frames of a stack, innermost first. [*count] frame indices; borrowed. A stack may be empty, which
- * is not the same as ALLOT_NONE (the file gave no stack).
+ * Frames of a stack, innermost first. [*count] frame indices; borrowed; NULL if there are none. A
+ * stack may be empty, which is not the same as ALLOT_NONE (the file gave no stack).
  */
 ALLOT_API const uint32_t *allot_trace_stack(const allot_trace *trace, uint32_t id, uint32_t *count);
 ALLOT_API uint32_t allot_trace_stack_count(const allot_trace *trace);

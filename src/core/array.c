@@ -47,8 +47,9 @@ void *alloti_alloc_array(uint64_t count, size_t size)
 
 void *alloti_calloc_array(uint64_t count, size_t size)
 {
-    if (count == 0 || count > SIZE_MAX) {
+    uint64_t bytes = 0;
+    if (!alloti_mul(count, size, &bytes) || bytes > SIZE_MAX || bytes == 0) {
         return NULL;
     }
-    return calloc((size_t)count, size);
+    return calloc(1, (size_t)bytes);
 }

@@ -232,7 +232,7 @@ const uint32_t *allot_trace_stack(const allot_trace *trace, uint32_t id, uint32_
     }
     assert(id < trace->stack_count);
     *count = (uint32_t)(trace->stack_start[id + 1] - trace->stack_start[id]);
-    return trace->stack_frames + trace->stack_start[id];
+    return *count == 0 ? NULL : trace->stack_frames + trace->stack_start[id];
 }
 
 uint32_t allot_trace_stack_count(const allot_trace *trace)

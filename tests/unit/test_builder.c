@@ -77,6 +77,23 @@ static void content_is_stored_once(void)
     allot_trace_destroy(trace);
 }
 
+static void a_trace_may_hold_nothing_but_an_empty_stack(void)
+{
+    alloti_builder *builder = NULL;
+    uint32_t stack = 9;
+    REQUIRE_OK(alloti_builder_create(&builder));
+    REQUIRE_OK(alloti_builder_intern_stack(builder, NULL, 0, &stack));
+    allot_trace *trace = NULL;
+    REQUIRE_OK(alloti_builder_finish(builder, ALLOT_TRACE_FORMAT_CSV, &trace));
+    uint32_t count = 9;
+    CHECK(allot_trace_stack(trace, stack, &count) == NULL);
+    CHECK_EQ(count, 0);
+    count = 9;
+    CHECK(allot_trace_stack(trace, ALLOT_NONE, &count) == NULL);
+    CHECK_EQ(count, 0);
+    allot_trace_destroy(trace);
+}
+
 static allot_status add_event(alloti_builder *builder, uint32_t device, uint64_t number)
 {
     alloti_event event = ALLOTI_EVENT_INIT;
@@ -295,6 +312,7 @@ static void nothing_can_be_destroyed(void)
 
 static const check_test TESTS[] = {
     {"content_is_stored_once", content_is_stored_once},
+    {"a_trace_may_hold_nothing_but_an_empty_stack", a_trace_may_hold_nothing_but_an_empty_stack},
     {"optional_columns_begin_with_the_first_value", optional_columns_begin_with_the_first_value},
     {"segments_are_sorted_and_take_their_blocks_along",
      segments_are_sorted_and_take_their_blocks_along},
