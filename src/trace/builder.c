@@ -24,6 +24,7 @@ struct alloti_builder {
     uint32_t loose_traits; /**< What the loose events show. */
     alloti_intern strings;
     alloti_intern frames;
+    alloti_intern fx;
     alloti_intern stacks;
     alloti_intern streams;
     alloti_intern pools;
@@ -93,6 +94,7 @@ void alloti_builder_destroy(alloti_builder *builder)
     }
     alloti_intern_fini(&builder->strings);
     alloti_intern_fini(&builder->frames);
+    alloti_intern_fini(&builder->fx);
     alloti_intern_fini(&builder->stacks);
     alloti_intern_fini(&builder->streams);
     alloti_intern_fini(&builder->pools);
@@ -196,11 +198,25 @@ allot_status alloti_builder_intern_frame(alloti_builder *builder, const allot_fr
     return alloti_intern_add(&builder->frames, hash, *out);
 }
 
-allot_status alloti_builder_add_fx(alloti_builder *builder, const allot_frame_fx *fx, uint32_t *out)
+static bool fx_equal(const void *owner, uint32_t index, const void *key)
+{
+    const allot_trace *const trace = owner;
+    return memcmp(&trace->fx[index], key, sizeof(allot_frame_fx)) == 0;
+}
+
+allot_status alloti_builder_intern_fx(alloti_builder *builder, const allot_frame_fx *fx,
+                                      uint32_t *out)
 {
     allot_trace *const trace = builder->trace;
-    return append_index(&trace->fx_count, &trace->fx_capacity, &trace->fx, sizeof *fx, fx,
-                        "frames of torch.fx", out);
+    const uint64_t hash = XXH3_64bits(fx, sizeof *fx);
+    const uint32_t found = alloti_intern_find(&builder->fx, hash, fx_equal, trace, fx);
+    if (found != ALLOT_NONE) {
+        *out = found;
+        return ALLOT_STATUS_OK;
+    }
+    const allot_status status = append_index(&trace->fx_count, &trace->fx_capacity, &trace->fx,
+                                             sizeof *fx, fx, "frames of torch.fx", out);
+    return status != ALLOT_STATUS_OK ? status : alloti_intern_add(&builder->fx, hash, *out);
 }
 
 static bool stack_equal(const void *owner, uint32_t index, const void *key)

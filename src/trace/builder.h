@@ -50,8 +50,8 @@ ALLOT_NODISCARD allot_status alloti_builder_intern_string(alloti_builder *builde
 const char *alloti_builder_string(const alloti_builder *builder, uint32_t id);
 ALLOT_NODISCARD allot_status alloti_builder_intern_frame(alloti_builder *builder,
                                                          const allot_frame *frame, uint32_t *out);
-ALLOT_NODISCARD allot_status alloti_builder_add_fx(alloti_builder *builder,
-                                                   const allot_frame_fx *fx, uint32_t *out);
+ALLOT_NODISCARD allot_status alloti_builder_intern_fx(alloti_builder *builder,
+                                                      const allot_frame_fx *fx, uint32_t *out);
 /** `frames` [count], innermost first. */
 ALLOT_NODISCARD allot_status alloti_builder_intern_stack(alloti_builder *builder,
                                                          const uint32_t *frames, uint32_t count,

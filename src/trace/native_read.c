@@ -162,7 +162,7 @@ static void read_fx(native_reader *r)
         fx.original_trace = take_string(r);
         uint32_t got = 0;
         if (!r->in.has_failed) {
-            const allot_status status = alloti_builder_add_fx(r->builder, &fx, &got);
+            const allot_status status = alloti_builder_intern_fx(r->builder, &fx, &got);
             expect_index(r, status, got, i, "fx");
         }
     }

@@ -10,9 +10,9 @@ enum { HEAD_SIZE = 64 << 10 };
 
 /* In the order in which they are tried: the strictest recognition first. */
 static const alloti_reader *const READERS[] = {
-    &alloti_reader_native,     &alloti_reader_torch_pickle, &alloti_reader_umpire_json,
-    &alloti_reader_timeline,   &alloti_reader_chrome,       &alloti_reader_vma_json,
-    &alloti_reader_umpire_csv, &alloti_reader_rmm_csv,
+    &alloti_reader_native,   &alloti_reader_torch_pickle, &alloti_reader_umpire_json,
+    &alloti_reader_timeline, &alloti_reader_chrome,       &alloti_reader_torch_json,
+    &alloti_reader_vma_json, &alloti_reader_umpire_csv,   &alloti_reader_rmm_csv,
 };
 
 enum { READER_COUNT = sizeof READERS / sizeof READERS[0] };

@@ -24,6 +24,7 @@ extern const alloti_reader alloti_reader_chrome;
 extern const alloti_reader alloti_reader_native;
 extern const alloti_reader alloti_reader_rmm_csv;
 extern const alloti_reader alloti_reader_timeline;
+extern const alloti_reader alloti_reader_torch_json;
 extern const alloti_reader alloti_reader_torch_pickle;
 extern const alloti_reader alloti_reader_umpire_csv;
 extern const alloti_reader alloti_reader_umpire_json;

@@ -257,7 +257,7 @@ static allot_status make_frame(alloti_store *store, const alloti_value *pairs, u
     }
     if (status == ALLOT_STATUS_OK &&
         (fx.node_op & fx.node_name & fx.node_target & fx.original_trace) != ALLOT_NONE) {
-        status = alloti_builder_add_fx(store->builder, &fx, &frame.fx);
+        status = alloti_builder_intern_fx(store->builder, &fx, &frame.fx);
     }
     uint32_t id = 0;
     if (status == ALLOT_STATUS_OK) {
@@ -269,6 +269,18 @@ static allot_status make_frame(alloti_store *store, const alloti_value *pairs, u
     return status;
 }
 
+/* The text is a stranger's: what could steer a terminal is not shown. */
+static allot_status fail_action(const char *text)
+{
+    char shown[64];
+    const size_t length = strnlen(text, sizeof shown - 1);
+    for (size_t i = 0; i < length; i++) {
+        shown[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    }
+    shown[length] = '\0';
+    return alloti_fail(ALLOT_STATUS_FORMAT, "unknown action \"%s\"", shown);
+}
+
 static allot_status get_event_kind(const alloti_store *store, alloti_value value,
                                    allot_event_kind *out)
 {
@@ -278,8 +290,7 @@ static allot_status get_event_kind(const alloti_store *store, alloti_value value
     }
     const uint64_t id = alloti_value_payload(value);
     if (id < WORD_EVENT_ALLOC || id >= WORD_COUNT) {
-        return alloti_fail(ALLOT_STATUS_FORMAT, "unknown action \"%.64s\"",
-                           alloti_builder_get_string(store->builder, (uint32_t)id));
+        return fail_action(alloti_builder_get_string(store->builder, (uint32_t)id));
     }
     *out = (allot_event_kind)(id - WORD_EVENT_ALLOC);
     return ALLOT_STATUS_OK;

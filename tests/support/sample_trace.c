@@ -42,7 +42,7 @@ static void add_stacks(sample *s)
                                .node_target = ALLOT_NONE,
                                .original_trace = string(s, "File \"m.py\", line 3\n  y = x * 2")};
     uint32_t fx_id = 0;
-    CHECK_OK(alloti_builder_add_fx(s->builder, &fx, &fx_id));
+    CHECK_OK(alloti_builder_intern_fx(s->builder, &fx, &fx_id));
     const uint32_t frames[] = {
         frame(s, "forward", "C:\\model\\net.py", 12, ALLOT_NONE),
         frame(s, "main; \"quoted\", |odd|", "train.py", 88, ALLOT_NONE),

@@ -219,7 +219,7 @@ static allot_status fill_strings(alloti_builder *builder, uint32_t *stack)
     uint32_t id = 0;
     allot_status status = alloti_builder_intern_string(builder, "name", 4, &frame.name);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_builder_add_fx(builder, &fx, &frame.fx);
+        status = alloti_builder_intern_fx(builder, &fx, &frame.fx);
     }
     for (uint32_t i = 0; i < 3 && status == ALLOT_STATUS_OK; i++) {
         frame.line = i;
