@@ -169,11 +169,6 @@ allot_status alloti_builder_intern_string(alloti_builder *builder, const char *t
     return ALLOT_STATUS_OK;
 }
 
-const char *alloti_builder_string(const alloti_builder *builder, uint32_t id)
-{
-    return allot_trace_string(builder->trace, id, NULL);
-}
-
 static bool frame_equal(const void *owner, uint32_t index, const void *key)
 {
     const allot_trace *const trace = owner;

@@ -46,8 +46,6 @@ ALLOT_NODISCARD allot_status alloti_builder_device(alloti_builder *builder,
 
 ALLOT_NODISCARD allot_status alloti_builder_intern_string(alloti_builder *builder, const char *text,
                                                           size_t length, uint32_t *out);
-/** NUL-terminated string by its id. Borrowed: valid until the next string is interned. */
-const char *alloti_builder_string(const alloti_builder *builder, uint32_t id);
 ALLOT_NODISCARD allot_status alloti_builder_intern_frame(alloti_builder *builder,
                                                          const allot_frame *frame, uint32_t *out);
 ALLOT_NODISCARD allot_status alloti_builder_intern_fx(alloti_builder *builder,

@@ -241,8 +241,9 @@ static allot_status add_annotation(chrome_state *state)
                                ? now->time_ns + now->duration_ns
                                : now->time_ns;
     allot_annotation *const added = &state->annotations[state->annotation_count];
-    added[0] = (allot_annotation){.name = name, .time_ns = now->time_ns, .is_start = true};
-    added[1] = (allot_annotation){.name = name, .time_ns = end_ns};
+    added[0] = (allot_annotation){
+        .name = name, .device = ALLOT_NONE, .time_ns = now->time_ns, .is_start = true};
+    added[1] = (allot_annotation){.name = name, .device = ALLOT_NONE, .time_ns = end_ns};
     state->annotation_count += 2;
     return ALLOT_STATUS_OK;
 }

@@ -435,7 +435,7 @@ static void read_annotations(native_reader *r)
     const uint64_t count = alloti_cursor_varint(&r->in);
     for (uint64_t i = 0; has_more(r, i, count); i++) {
         allot_annotation annotation = {.name = take_string(r)};
-        annotation.device = take_below(r, &r->in, UINT64_C(1) << 32, "device number");
+        annotation.device = take_index(r, &r->in, r->device_count, "device");
         annotation.time_ns = (int64_t)take_delta(&r->in, &before);
         annotation.is_start = take_below(r, &r->in, 2, "flag") != 0;
         if (is_well(r) && !r->in.has_failed) {

@@ -294,7 +294,7 @@ static void write_annotations(native_writer *w)
     for (uint64_t i = 0; i < w->trace->annotation_count; i++) {
         const allot_annotation *const annotation = &w->trace->annotations[i];
         put_index(&w->raw, annotation->name);
-        alloti_bytes_put_varint(&w->raw, annotation->device);
+        put_index(&w->raw, annotation->device);
         alloti_bytes_put_varint(&w->raw, alloti_zigzag((uint64_t)annotation->time_ns - last));
         last = (uint64_t)annotation->time_ns;
         alloti_bytes_put_u8(&w->raw, annotation->is_start);

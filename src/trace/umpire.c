@@ -111,7 +111,7 @@ static bool has_prefix(const char *text, const char *prefix)
 /* Device of a resource by its name. */
 static allot_status resource_device(alloti_umpire *umpire, uint32_t name, uint32_t *out)
 {
-    const char *const text = alloti_builder_string(umpire->builder, name);
+    const char *const text = alloti_builder_get_string(umpire->builder, name);
     allot_memory_kind memory = ALLOT_MEMORY_DEVICE;
     uint64_t index = 0;
     if (has_prefix(text, "HOST") || has_prefix(text, "FILE")) {

@@ -11,6 +11,7 @@
 
 static const alloti_writer *const WRITERS[] = {
     &alloti_writer_native,
+    &alloti_writer_torch,
 };
 
 enum { WRITER_COUNT = sizeof WRITERS / sizeof WRITERS[0] };

@@ -40,5 +40,6 @@ typedef struct alloti_writer {
 } alloti_writer;
 
 extern const alloti_writer alloti_writer_native;
+extern const alloti_writer alloti_writer_torch;
 
 #endif /* ALLOTI_TRACE_WRITER_H */
