@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes as people write and read them. */
+#include "core/size_text.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,4 +95,24 @@ allot_status allot_size_parse(const char *text, uint64_t *out)
     }
     *out = bytes;
     return ALLOT_STATUS_OK;
+}
+
+alloti_size_text alloti_size(uint64_t bytes)
+{
+    alloti_size_text out;
+    allot_size_format(bytes, out.text);
+    return out;
+}
+
+alloti_size_text alloti_size_change(uint64_t from, uint64_t to)
+{
+    char digits[ALLOT_SIZE_TEXT_MAX];
+    allot_size_format(to > from ? to - from : from - to, digits);
+    alloti_size_text out;
+    snprintf(out.text, sizeof out.text, "%s%.*s",
+             to > from   ? "+"
+             : to < from ? "-"
+                         : "",
+             (int)sizeof out.text - 2, digits);
+    return out;
 }

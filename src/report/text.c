@@ -113,23 +113,3 @@ void alloti_text_wrap(alloti_text *text, const char *indent, const char *format,
     alloti_text_write(text, "\n", 1);
     free(all);
 }
-
-alloti_size_text alloti_size(uint64_t bytes)
-{
-    alloti_size_text out;
-    allot_size_format(bytes, out.text);
-    return out;
-}
-
-alloti_size_text alloti_size_change(uint64_t from, uint64_t to)
-{
-    char digits[ALLOT_SIZE_TEXT_MAX];
-    allot_size_format(to > from ? to - from : from - to, digits);
-    alloti_size_text out;
-    snprintf(out.text, sizeof out.text, "%s%.*s",
-             to > from   ? "+"
-             : to < from ? "-"
-                         : "",
-             (int)sizeof out.text - 2, digits);
-    return out;
-}

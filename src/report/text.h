@@ -8,6 +8,8 @@
 
 #include <allot/report.h>
 
+#include "core/size_text.h"
+
 typedef enum alloti_style {
     ALLOTI_STYLE_PLAIN,
     ALLOTI_STYLE_HEADING,
@@ -42,16 +44,5 @@ void alloti_text_style(alloti_text *text, alloti_style style, const char *format
 /** Words filled into lines of the text's width, each line after the first begun with `indent`. */
 void alloti_text_wrap(alloti_text *text, const char *indent, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/** Room for a text of alloti_size_text(). */
-typedef struct alloti_size_text {
-    char text[ALLOT_SIZE_TEXT_MAX];
-} alloti_size_text;
-
-/** A size for people, by value: use as `alloti_size(n).text` within one expression. */
-alloti_size_text alloti_size(uint64_t bytes);
-
-/** A difference with its sign: "+1.5 MiB", "-20 B", "0 B". */
-alloti_size_text alloti_size_change(uint64_t from, uint64_t to);
 
 #endif /* ALLOTI_REPORT_TEXT_H */
