@@ -66,6 +66,10 @@ typedef struct allot_advise_options {
     double fraction;       /**< set_per_process_memory_fraction(), above 0 to 1; 0: not set. */
     uint32_t thread_count; /**< Worker threads; 0: one per processor. Never changes the result. */
     uint32_t row_max;      /**< Settings whose smallest limit is searched, best first; 0: 10. */
+    /** Settings to try beside those the search finds, as in PYTORCH_CUDA_ALLOC_CONF. Each has a
+     * row of its own with everything filled in. */
+    const char *const *settings; /**< [setting_count] */
+    uint32_t setting_count;
     allot_progress_fn progress; /**< NULL for none. Called on the caller's thread only. */
     void *progress_context;
 } allot_advise_options;
@@ -77,8 +81,8 @@ typedef struct allot_advise_options {
  * @param[in]  device   0 to allot_trace_device_count() - 1.
  * @param[in]  options  NULL for the defaults.
  * @param[out] out      The advice; untouched on failure.
- * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID for a bad device, limit or fraction;
- *         ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_CANCELLED.
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID for a bad device, fraction or setting, or for a
+ *         fraction without a limit; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_CANCELLED.
  * The caller owns the result and releases it with allot_advice_destroy() before the trace.
  * Thread-safe: the trace is only read. Cost: some hundred replays, each O(events x log blocks).
  */
@@ -91,6 +95,7 @@ ALLOT_API void allot_advice_destroy(allot_advice *advice);
 
 /** The advice as a whole. Strings are borrowed from the advice. */
 typedef struct allot_advice_summary {
+    uint32_t device;
     allot_advice_verdict verdict;
     const char *present;      /**< Settings of the recording, "" for PyTorch's defaults. */
     const char *recommended;  /**< Settings to use instead, complete; NULL unless CHANGE. */
@@ -114,6 +119,7 @@ typedef struct allot_advice_summary {
     uint64_t live_event; /**< The event at which that was. */
     uint32_t live_stack; /**< Stack of that event's request, or ALLOT_NONE. */
     uint64_t recorded_reserved_peak; /**< Reserved bytes at the recording's peak. */
+    uint64_t setting_count;          /**< Settings tried, the present one included. */
     uint64_t replay_count;           /**< Replays made for this advice. */
 } allot_advice_summary;
 

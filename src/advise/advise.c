@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a trace to an advice: what can be asked of it, the limit, the search, the choice.
+ *
+ * The order of questions matters. Whether the file can be replayed at all; what it needs whatever
+ * the settings (if that exceeds the limit no search is made); whether the present settings explain
+ * a recorded out-of-memory under the limit inferred from it; then the search.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/advice.h"
+#include "core/array.h"
+#include "core/size_text.h"
+
+enum { ROWS_DEFAULT = 10, FAMILIES = 5 };
+
+/** Everything one call holds. */
+typedef struct advising {
+    const allot_trace *trace;
+    uint32_t device;
+    const allot_advise_options *options;
+    allot_requests *requests;
+    allot_history *history;
+    allot_lines *lines;
+    alloti_need need;
+    alloti_search search;
+    allot_advice *advice;
+    uint32_t *order; /* [candidates] */
+    uint32_t *shown; /* [candidates] */
+    uint32_t shown_count;
+} advising;
+
+static void advising_fini(advising *a)
+{
+    alloti_search_fini(&a->search);
+    allot_requests_destroy(a->requests);
+    allot_history_destroy(a->history);
+    allot_lines_destroy(a->lines);
+    free(a->order);
+    free(a->shown);
+}
+
+static allot_status check_options(const allot_trace *trace, uint32_t device,
+                                  const allot_advise_options *options)
+{
+    if (device >= allot_trace_device_count(trace)) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "device %u is not in the trace (%u devices)",
+                           device, allot_trace_device_count(trace));
+    }
+    if (!(options->fraction >= 0.0 && options->fraction <= 1.0)) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "fraction %g: want a number above 0, up to 1",
+                           options->fraction);
+    }
+    if (options->fraction > 0.0 && options->limit == 0) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "a fraction needs a limit to be a fraction of");
+    }
+    return ALLOT_STATUS_OK;
+}
+
+/** Why a kind of file has no settings of PyTorch to advise on; NULL if it may have. */
+static const char *format_refusal(const allot_trace *trace)
+{
+    switch (allot_trace_get_format(trace)) {
+    case ALLOT_TRACE_FORMAT_RMM_CSV:
+        return "This is a log of RAPIDS RMM: PyTorch's settings do not apply to it. allot replay "
+               "--model rmm:pool (or rmm:arena, rmm:binning, async) compares what would.";
+    case ALLOT_TRACE_FORMAT_UMPIRE_JSON:
+    case ALLOT_TRACE_FORMAT_UMPIRE_CSV:
+        return "This is a log of Umpire: PyTorch's settings do not apply to it. allot replay "
+               "--model NAME compares allocators on it.";
+    case ALLOT_TRACE_FORMAT_VMA_JSON:
+        return "This is a dump of the state of a graphics allocator, without history: there is "
+               "nothing to replay.";
+    case ALLOT_TRACE_FORMAT_TIMELINE:
+        return "A memory timeline has categories and sizes but no addresses and no frees by block: "
+               "it cannot be replayed. Record a snapshot (torch.cuda.memory._dump_snapshot).";
+    default:
+        return NULL;
+    }
+}
+
+/** Read what is needed; *refused is set if the file cannot be advised on. */
+static allot_status prepare(advising *a, bool *refused)
+{
+    const char *const why = format_refusal(a->trace);
+    *refused = why != NULL;
+    if (why != NULL) {
+        return alloti_advice_refuse(a->advice, why);
+    }
+    allot_status status = allot_requests_create(a->trace, a->device, &a->requests, NULL);
+    if (status == ALLOT_STATUS_UNSUPPORTED) {
+        *refused = true;
+        return alloti_advice_refuse(a->advice, allot_error_detail());
+    }
+    const allot_history_options history = {.struct_size = sizeof history,
+                                           .progress = a->options->progress,
+                                           .progress_context = a->options->progress_context};
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_history_create(a->trace, a->device, &history, &a->history);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_lines_create(a->trace, NULL, &a->lines);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_need_measure(a->history, a->lines, &a->need);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_sizes_init(&a->search.sizes, a->trace, a->device);
+    }
+    return status;
+}
+
+/** Compare the model with the recording; a difference is a remark, not a failure. */
+static allot_status check_fidelity(advising *a)
+{
+    const allot_replay_check_options options = {.struct_size = sizeof options,
+                                                .progress = a->options->progress,
+                                                .progress_context = a->options->progress_context};
+    allot_replay_check_result result = {.struct_size = sizeof result};
+    const allot_status status = allot_replay_check(a->requests, &options, &result);
+    if (status != ALLOT_STATUS_OK && status != ALLOT_STATUS_MISMATCH) {
+        return status;
+    }
+    a->advice->summary.is_checked = true;
+    a->advice->summary.placements = result.placement_count;
+    a->advice->summary.placements_equal = result.placement_equal;
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status evaluate_present(advising *a, uint64_t limit)
+{
+    a->search.limit = limit;
+    a->search.candidates[0].run = (alloti_outcome){.is_known = false};
+    a->search.candidates[0].roomy = (alloti_outcome){.is_known = false};
+    return alloti_search_evaluate(&a->search, 0);
+}
+
+/**
+ * Settle the limit and replay the present settings within it. An inferred limit must bring the
+ * recorded out-of-memory about: first what was held and what was left then, else the most that was
+ * ever held (a memory fraction stops a process before the device is full).
+ */
+static allot_status settle_limit(advising *a)
+{
+    allot_advice_summary *const s = &a->advice->summary;
+    if (a->options->limit != 0) {
+        s->limit_source = ALLOT_LIMIT_SOURCE_GIVEN;
+        return evaluate_present(a, a->options->limit);
+    }
+    const uint64_t guesses[] = {a->need.oom_total, a->need.reserved_peak};
+    for (size_t i = 0; a->need.oom_count > 0 && i < sizeof guesses / sizeof guesses[0]; i++) {
+        const allot_status status = evaluate_present(a, guesses[i]);
+        const alloti_outcome *const run = &a->search.candidates[0].run;
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        if (!run->finishes && run->stop_event == a->need.oom_event) {
+            s->limit_source = ALLOT_LIMIT_SOURCE_INFERRED;
+            return ALLOT_STATUS_OK;
+        }
+    }
+    s->limit_source = ALLOT_LIMIT_SOURCE_NONE;
+    return evaluate_present(a, 0);
+}
+
+static allot_status add_wanted(advising *a)
+{
+    const uint32_t first = a->search.candidate_count;
+    for (uint32_t i = 0; i < a->options->setting_count; i++) {
+        allot_torch_conf conf;
+        allot_status status = allot_torch_conf_parse(a->options->settings[i], &conf, NULL);
+        if (status == ALLOT_STATUS_OK && conf.backend != ALLOT_TORCH_BACKEND_NATIVE) {
+            status = alloti_fail(ALLOT_STATUS_INVALID,
+                                 "\"%s\": only PyTorch's native backend can be advised on",
+                                 a->options->settings[i]);
+        }
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_search_add(&a->search, &conf, true, NULL);
+        }
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
+    return alloti_search_evaluate(&a->search, first);
+}
+
+static void show(advising *a, uint32_t index)
+{
+    for (uint32_t i = 0; i < a->shown_count; i++) {
+        if (a->shown[i] == index) {
+            return;
+        }
+    }
+    a->shown[a->shown_count++] = index;
+}
+
+/** Choose what is shown: the best, the best of each kind, what was asked for. */
+static allot_status choose_shown(advising *a)
+{
+    const alloti_search *const search = &a->search;
+    a->order = alloti_alloc_array(search->candidate_count, sizeof *a->order);
+    a->shown = alloti_alloc_array(search->candidate_count, sizeof *a->shown);
+    if (a->order == NULL || a->shown == NULL) {
+        return alloti_fail_memory(search->candidate_count * sizeof *a->order);
+    }
+    const uint32_t max = a->options->row_max == 0 ? ROWS_DEFAULT : a->options->row_max;
+    uint32_t count = 0;
+    allot_status status = alloti_search_rank(search, 0, a->order, &count);
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count && i < max; i++) {
+        show(a, a->order[i]);
+    }
+    for (uint32_t bit = 0; status == ALLOT_STATUS_OK && bit < FAMILIES; bit++) {
+        status = alloti_search_rank(search, UINT32_C(1) << bit, a->order, &count);
+        if (status == ALLOT_STATUS_OK && count > 0) {
+            show(a, a->order[0]);
+        }
+    }
+    for (uint32_t i = 1; i < search->candidate_count; i++) {
+        if (search->candidates[i].is_wanted) {
+            show(a, i);
+        }
+    }
+    return status;
+}
+
+/** Order what is shown by all that is known by now. */
+static allot_status order_shown(advising *a)
+{
+    uint32_t count = 0;
+    const allot_status status = alloti_search_rank(&a->search, 0, a->order, &count);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
+        for (uint32_t k = 0; k < a->shown_count; k++) {
+            if (a->shown[k] == a->order[i]) {
+                a->order[kept++] = a->order[i];
+                break;
+            }
+        }
+    }
+    memcpy(a->shown, a->order, kept * sizeof *a->shown);
+    a->shown_count = kept;
+    return status;
+}
+
+/** Row of the first setting that is a clear gain, ALLOT_NONE if none is. */
+static uint32_t first_gain(const advising *a)
+{
+    for (uint32_t i = 0; i < a->shown_count; i++) {
+        const alloti_candidate *const c = &a->search.candidates[a->shown[i]];
+        if (c->is_sound && alloti_search_is_gain(&a->search, c)) {
+            return i + 1;
+        }
+    }
+    return ALLOT_NONE;
+}
+
+/** The candidate with the smallest limit at which it runs. */
+static const alloti_candidate *closest_of(const advising *a)
+{
+    const alloti_candidate *closest = NULL;
+    for (uint32_t i = 0; i <= a->shown_count; i++) {
+        const alloti_candidate *const c =
+            &a->search.candidates[i == a->shown_count ? 0 : a->shown[i]];
+        if (c->need_high != 0 && (closest == NULL || c->need_high < closest->need_high)) {
+            closest = c;
+        }
+    }
+    return closest;
+}
+
+static bool exceeds_limit(const advising *a)
+{
+    const alloti_search *const s = &a->search;
+    const double share = s->fraction > 0.0 ? s->fraction : 1.0;
+    return s->limit != 0 && (double)a->need.live_peak > (double)s->limit * share;
+}
+
+/** Search and fill in the rows shown. */
+static allot_status search_all(advising *a)
+{
+    allot_status status = add_wanted(a);
+    if (status == ALLOT_STATUS_OK && !exceeds_limit(a)) {
+        status = alloti_search_plan(&a->search);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = choose_shown(a);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        const uint32_t present = 0;
+        status = alloti_search_finish(&a->search, &present, 1);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_search_finish(&a->search, a->shown, a->shown_count);
+    }
+    return status == ALLOT_STATUS_OK ? order_shown(a) : status;
+}
+
+static void fill_summary(advising *a)
+{
+    allot_advice_summary *const s = &a->advice->summary;
+    const alloti_need *const need = &a->need;
+    s->device = a->device;
+    s->limit = a->search.limit;
+    s->fraction = a->search.fraction;
+    s->has_oom = need->oom_count > 0;
+    s->oom_event = need->oom_event;
+    s->oom_size = need->oom_size;
+    s->event_count = need->event_count;
+    s->span_ns = need->span_ns;
+    s->live_peak = need->live_peak;
+    s->live_event = need->live_event;
+    s->recorded_reserved_peak = need->reserved_peak;
+    s->setting_count = a->search.candidate_count;
+    s->replay_count = atomic_load_explicit(&a->search.replay_count, memory_order_relaxed);
+    s->recommended_row = exceeds_limit(a) ? ALLOT_NONE : first_gain(a);
+    if (s->recommended_row != ALLOT_NONE) {
+        s->verdict = ALLOT_ADVICE_VERDICT_CHANGE;
+    } else if (exceeds_limit(a)) {
+        s->verdict = ALLOT_ADVICE_VERDICT_NOTHING_HELPS;
+    } else {
+        s->verdict = alloti_search_is_by_need(&a->search) ? ALLOT_ADVICE_VERDICT_NOT_FOUND
+                                                          : ALLOT_ADVICE_VERDICT_KEEP;
+    }
+}
+
+static allot_status conclude(advising *a)
+{
+    fill_summary(a);
+    allot_advice *const advice = a->advice;
+    const uint32_t row = advice->summary.recommended_row;
+    const alloti_candidate *const recommended =
+        row == ALLOT_NONE ? NULL : &a->search.candidates[a->shown[row - 1]];
+    allot_status status = alloti_advice_add_rows(advice, &a->search, a->shown, a->shown_count);
+    if (status == ALLOT_STATUS_OK) {
+        advice->summary.present = advice->rows[0].setting;
+        advice->summary.recommended = row == ALLOT_NONE ? NULL : advice->rows[row].setting;
+        status = alloti_advice_add_lines(advice, a->history, a->lines, &a->need);
+    }
+    return status == ALLOT_STATUS_OK
+               ? alloti_advice_add_words(advice, &a->search, &a->need, recommended, closest_of(a))
+               : status;
+}
+
+static allot_status advise(advising *a)
+{
+    bool refused = false;
+    allot_status status = prepare(a, &refused);
+    if (status != ALLOT_STATUS_OK || refused) {
+        return status;
+    }
+    alloti_search *const search = &a->search;
+    search->requests = a->requests;
+    allot_requests_get_info(a->requests, &search->info);
+    if (search->info.conf.backend != ALLOT_TORCH_BACKEND_NATIVE) {
+        return alloti_advice_refuse(a->advice,
+                                    "Recorded with backend:cudaMallocAsync: the driver places the "
+                                    "memory, and these settings do not apply to it.");
+    }
+    search->fraction = a->options->fraction;
+    search->live_peak = a->need.live_peak;
+    search->span_ns = a->need.span_ns;
+    search->workers = (alloti_workers){.thread_count = a->options->thread_count,
+                                       .progress = {.report = a->options->progress,
+                                                    .context = a->options->progress_context,
+                                                    .stage = "trying settings"}};
+    status = check_fidelity(a);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_search_add(search, &search->info.conf, false, NULL);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = settle_limit(a);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = search_all(a);
+    }
+    return status == ALLOT_STATUS_OK ? conclude(a) : status;
+}
+
+allot_status allot_advise(const allot_trace *trace, uint32_t device,
+                          const allot_advise_options *options, allot_advice **out)
+{
+    static const allot_advise_options defaults = {.struct_size = sizeof defaults};
+    advising a = {
+        .trace = trace, .device = device, .options = options == NULL ? &defaults : options};
+    allot_status status = check_options(trace, device, a.options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    a.advice = calloc(1, sizeof *a.advice);
+    if (a.advice == NULL) {
+        return alloti_fail_memory(sizeof *a.advice);
+    }
+    a.advice->summary.present = "";
+    a.advice->summary.recommended_row = ALLOT_NONE;
+    a.advice->summary.device = device;
+    status = advise(&a);
+    advising_fini(&a);
+    if (status != ALLOT_STATUS_OK) {
+        allot_advice_destroy(a.advice);
+        return status;
+    }
+    *out = a.advice;
+    return ALLOT_STATUS_OK;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order among candidates: gain first, cost as a gate.
+ *
+ *   1. what finishes the recorded part within the limit, before what does not;
+ *   2. what costs the driver no noticeable time more than the present setting, before what does;
+ *   3. less memory, in steps of one part in a hundred: a smaller difference decides nothing;
+ *   4. fewer settings turned, lower cost, and the text, so that the order is always the same.
+ *
+ * Memory is the smallest limit at which it runs if the present setting dies within the limit (what
+ * matters is how much room is left), else peak reserved within the limit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/search.h"
+#include "core/array.h"
+
+enum { PARTS = 100, GAIN_PARTS = 50, COST_PARTS = 50 };
+static const uint64_t GAIN_MIN = UINT64_C(20) << 20;
+static const uint64_t COST_MIN_NS = 100 * 1000 * 1000;
+
+bool alloti_search_is_by_need(const alloti_search *search)
+{
+    return !search->candidates[0].run.finishes;
+}
+
+/** Bytes by which candidates that finish are compared. */
+static uint64_t memory_of(const alloti_search *search, const alloti_candidate *candidate)
+{
+    return alloti_search_is_by_need(search) ? candidate->need_high : candidate->run.peak_reserved;
+}
+
+bool alloti_search_is_costly(const alloti_search *search, const alloti_candidate *candidate)
+{
+    /* A run that died early made few calls; the present setting's cost is then that without a
+     * limit. */
+    const alloti_candidate *const present = &search->candidates[0];
+    const alloti_outcome *const now =
+        present->run.finishes || !present->roomy.is_known ? &present->run : &present->roomy;
+    const uint64_t share = search->span_ns > 0 ? (uint64_t)search->span_ns / COST_PARTS : 0;
+    const uint64_t bearable = share > COST_MIN_NS ? share : COST_MIN_NS;
+    return candidate->run.cost_ns > now->cost_ns &&
+           candidate->run.cost_ns - now->cost_ns > bearable;
+}
+
+/** What qsort needs to know; rows are small, so a copy of the keys is sorted. */
+typedef struct rank_key {
+    uint32_t index;
+    bool finishes;
+    bool is_costly;
+    uint64_t steps; /* memory above the best, in parts of a hundred */
+    uint64_t stop_event;
+    uint32_t turned;
+    uint64_t cost_ns;
+    const char *text;
+} rank_key;
+
+static int order_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const rank_key *const a = left;
+    const rank_key *const b = right;
+    int order = (int)b->finishes - (int)a->finishes;
+    order = order != 0 ? order : order_u64(b->stop_event, a->stop_event);
+    order = order != 0 ? order : (int)a->is_costly - (int)b->is_costly;
+    order = order != 0 ? order : order_u64(a->steps, b->steps);
+    order = order != 0 ? order : order_u64(a->turned, b->turned);
+    order = order != 0 ? order : order_u64(a->cost_ns, b->cost_ns);
+    return order != 0 ? order : strcmp(a->text, b->text);
+}
+
+allot_status alloti_search_rank(const alloti_search *search, uint32_t families, uint32_t *order,
+                                uint32_t *count)
+{
+    rank_key *const keys = alloti_calloc_array(search->candidate_count, sizeof *keys);
+    if (keys == NULL) {
+        return alloti_fail_memory(search->candidate_count * sizeof *keys);
+    }
+    uint64_t best = UINT64_MAX;
+    for (uint32_t i = 1; i < search->candidate_count; i++) {
+        const uint64_t memory = memory_of(search, &search->candidates[i]);
+        best = search->candidates[i].run.finishes && memory < best ? memory : best;
+    }
+    const uint64_t part = best == UINT64_MAX || best < PARTS ? 1 : best / PARTS;
+    uint32_t used = 0;
+    for (uint32_t i = 1; i < search->candidate_count; i++) {
+        const alloti_candidate *const c = &search->candidates[i];
+        if (!c->run.is_known || (families != 0 && (c->families & families) == 0)) {
+            continue;
+        }
+        const bool finishes = c->run.finishes;
+        keys[used++] = (rank_key){
+            .index = i,
+            .finishes = finishes,
+            .is_costly = finishes && alloti_search_is_costly(search, c),
+            .steps = finishes ? (memory_of(search, c) - best) / part : 0,
+            .stop_event = finishes ? 0 : c->run.stop_event,
+            .turned = c->turned,
+            .cost_ns = c->run.cost_ns,
+            .text = c->text,
+        };
+    }
+    qsort(keys, used, sizeof *keys, compare_keys);
+    for (uint32_t i = 0; i < used; i++) {
+        order[i] = keys[i].index;
+    }
+    *count = used;
+    free(keys);
+    return ALLOT_STATUS_OK;
+}
+
+bool alloti_search_is_gain(const alloti_search *search, const alloti_candidate *candidate)
+{
+    const alloti_candidate *const present = &search->candidates[0];
+    if (!candidate->run.finishes) {
+        return false;
+    }
+    const bool needs_more = present->need_high != 0 && candidate->need_high > present->need_high;
+    if (alloti_search_is_by_need(search)) {
+        return !needs_more;
+    }
+    const uint64_t now = present->run.peak_reserved;
+    const uint64_t then = candidate->run.peak_reserved;
+    const uint64_t least = now / GAIN_PARTS > GAIN_MIN ? now / GAIN_PARTS : GAIN_MIN;
+    return then < now && now - then >= least && !needs_more;
+}
