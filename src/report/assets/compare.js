@@ -94,7 +94,7 @@ class Compare {
         const rows = this.lines.map((line, n) => {
             if (!line.shown) return null;
             const over = line.oom != null && point > line.oom + 1;
-            const at = lowerBound(line.point, point + 1) - 1;
+            const at = upperBound(line.point, point) - 1;
             return [el("dt", {}, swatch(this.color(n)), line.name), el("dd", {}, over ? "out of memory" : formatBytes(at < 0 ? 0 : line.bytes[at]))];
         });
         this.tip.show([el("h3", {}, "Reserved at event " + formatCount(Math.max(0, point - 1))), el("dl", {class: "wide"}, rows)]);

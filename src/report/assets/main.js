@@ -38,11 +38,13 @@ function build(header, columns) {
     if (header.verdict) parts.push(verdictCard(header.verdict));
     if (!several) parts.push(tiles(traces[0]));
     if (advice) parts.push(advice.node);
+    const tables = (header.tables || []).filter((table) => table.rows.length).map(tableCard);
+    if (several) parts.push(...tables);
     for (const [n, panel] of panels.entries()) {
         if (several) parts.push(tiles(traces[n]));
         parts.push(panel.node);
     }
-    for (const table of header.tables || []) if (table.rows.length) parts.push(tableCard(table));
+    if (!several) parts.push(...tables);
     parts.push(el("footer", {}, header.generator + " " + header.verb + " · " + traces.map((t) => t.meta.device).join(", ") +
         " · this file is complete in itself and sends nothing"));
     page.replaceChildren(...parts);
@@ -70,6 +72,7 @@ function build(header, columns) {
     });
     draw();
     document.documentElement.dataset.ready = "true";
+    performance.mark("ready");
 }
 
 async function main() {

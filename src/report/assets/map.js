@@ -187,7 +187,7 @@ function mapRegions(trace) {
         offset.push(total);
         total += end[r] - start[r];
     }
-    const regionOf = (list, value) => lowerBound(list, value + 1e-3) - 1;
+    const regionOf = (list, value) => upperBound(list, value) - 1;
     return {total: Math.max(1, total), count: start.length,
         offsetOf(address) {
             const r = regionOf(start, address);
@@ -217,8 +217,7 @@ function segmentsAt(trace, point) {
     }
     const starts = merged.map((segment) => segment.address);
     for (const i of trace.liveAt(point)) {
-        const at = lowerBound(starts, allocations.address[i] + 1) - 1;
-        const segment = merged[at];
+        const segment = merged[upperBound(starts, allocations.address[i]) - 1];
         if (!segment || allocations.address[i] >= segment.address + segment.size) continue;
         segment.blocks.push(i);
         segment.used += allocations.size[i];

@@ -24,7 +24,7 @@ function sampleExact(trace, mode, edges, out) {
     const {start, end, size, count} = trace.allocations;
     const band = trace.seriesOf[mode], now = new Float64Array(out.bands);
     let point = clampPoint(trace, edges[0]), total = 0;
-    let started = lowerBound(start, point + 1);
+    let started = upperBound(start, point);
     for (let i = 0; i < started; i++) {
         if (end[i] > point) {
             now[band[i]] += size[i];
@@ -103,7 +103,7 @@ function sampleBuckets(trace, mode, edges, out) {
 
 function sampleReserved(trace, edges, out) {
     const {point, bytes} = trace.reserved;
-    let i = lowerBound(point, Math.floor(edges[0]) + 1) - 1;
+    let i = upperBound(point, Math.floor(edges[0])) - 1;
     for (let x = 0; x < out.width; x++) {
         let value = i < 0 ? 0 : bytes[i];
         for (; i + 1 < point.length && point[i + 1] < Math.max(edges[x + 1], Math.floor(edges[x]) + 1); i++) {

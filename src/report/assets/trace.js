@@ -16,6 +16,17 @@ function lowerBound(array, value) {
     return low;
 }
 
+// How many values of sorted `array` are <= `value`.
+function upperBound(array, value) {
+    let low = 0, high = array.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (array[middle] <= value) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
 class Trace {
     constructor(meta, columns) {
         this.meta = meta;
@@ -136,7 +147,7 @@ class Trace {
     }
 
     reservedAt(point) {
-        const i = lowerBound(this.reserved.point, point + 1) - 1;
+        const i = upperBound(this.reserved.point, point) - 1;
         return i < 0 ? 0 : this.reserved.bytes[i];
     }
 
@@ -146,7 +157,7 @@ class Trace {
 
     liveAt(point) {
         const live = [];
-        const count = lowerBound(this.allocations.start, point + 1);
+        const count = upperBound(this.allocations.start, point);
         for (let i = 0; i < count; i++) {
             if (this.allocations.end[i] > point) live.push(i);
         }

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What the four pages share. */
+#include "report/html_write.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SENTENCE_BYTES = 2048 };
+
+allot_html_options alloti_html_options(const allot_html_options *options)
+{
+    allot_html_options copy = {.struct_size = sizeof copy};
+    if (options != NULL) {
+        const size_t size = options->struct_size < sizeof copy ? options->struct_size : sizeof copy;
+        memcpy(&copy, options, size);
+    }
+    copy.name = copy.name != NULL ? copy.name : "trace";
+    copy.name_b = copy.name_b != NULL ? copy.name_b : "second trace";
+    return copy;
+}
+
+allot_status alloti_html_subject_init(alloti_html_subject *subject, const allot_history *history,
+                                      const allot_html_options *options)
+{
+    *subject = (alloti_html_subject){.history = history};
+    if (options->progress != NULL &&
+        !options->progress(options->progress_context, "drawing", 0, 0)) {
+        return ALLOT_STATUS_CANCELLED;
+    }
+    allot_status status =
+        allot_lines_create(allot_history_trace(history), options->lines, &subject->lines);
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_categories_create(history, subject->lines, &subject->categories);
+    }
+    return status;
+}
+
+void alloti_html_subject_fini(alloti_html_subject *subject)
+{
+    allot_categories_destroy(subject->categories);
+    allot_lines_destroy(subject->lines);
+    *subject = (alloti_html_subject){0};
+}
+
+allot_status alloti_html_subject_write(const alloti_html_subject *subject, const char *name,
+                                       uint64_t limit, uint32_t event,
+                                       const allot_html_options *options, alloti_html_page *page)
+{
+    const alloti_html_trace what = {.history = subject->history,
+                                    .lines = subject->lines,
+                                    .categories = subject->categories,
+                                    .name = name,
+                                    .limit = limit,
+                                    .block_max = options->block_max,
+                                    .event = event};
+    return alloti_html_trace_write(&what, page);
+}
+
+allot_status alloti_html_write_one(const alloti_html_subject *subject, uint64_t limit,
+                                   uint32_t event, const allot_html_options *options,
+                                   alloti_html_page *page)
+{
+    alloti_json_array_begin(&page->json, "traces");
+    const allot_status status =
+        alloti_html_subject_write(subject, options->name, limit, event, options, page);
+    alloti_json_array_end(&page->json);
+    return status;
+}
+
+uint32_t alloti_html_first_event(const allot_history *history)
+{
+    uint32_t event = ALLOT_NONE;
+    if (allot_history_find(history, "oom", &event) != ALLOT_STATUS_OK) {
+        event = allot_history_peak(history, ALLOT_MEASURE_ALLOCATED).event;
+    }
+    return event;
+}
+
+void alloti_html_verdict_begin(alloti_json *json, const char *level, const char *format, ...)
+{
+    char text[SENTENCE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    alloti_json_object_begin(json, "verdict");
+    alloti_json_put_string(json, "level", level);
+    alloti_json_put_string(json, "headline", text);
+    alloti_json_array_begin(json, "text");
+}
+
+void alloti_html_sentence(alloti_json *json, const char *format, ...)
+{
+    char text[SENTENCE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    alloti_json_put_string(json, NULL, text);
+}
+
+void alloti_html_verdict_end(alloti_json *json)
+{
+    alloti_json_array_end(json);
+    alloti_json_object_end(json);
+}
+
+void alloti_html_rows_begin(alloti_json *json, const alloti_html_column *columns, size_t count)
+{
+    alloti_json_array_begin(json, "columns");
+    for (size_t i = 0; i < count; i++) {
+        alloti_json_object_begin(json, NULL);
+        alloti_json_put_string(json, "name", columns[i].name);
+        alloti_json_put_string(json, "kind", columns[i].kind);
+        alloti_json_object_end(json);
+    }
+    alloti_json_array_end(json);
+    alloti_json_array_begin(json, "rows");
+}
+
+void alloti_html_row_begin(alloti_json *json, const char *state)
+{
+    alloti_json_object_begin(json, NULL);
+    alloti_json_put_string(json, "state", state);
+    alloti_json_array_begin(json, "cells");
+}
+
+void alloti_html_row_end(alloti_json *json)
+{
+    alloti_json_array_end(json);
+    alloti_json_object_end(json);
+}
