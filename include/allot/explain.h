@@ -203,6 +203,9 @@ typedef struct allot_oom {
     allot_pin_line *pin_lines; /**< The lines behind the pins that matter, by kept_size. */
     uint32_t
         pin_needed; /**< The first pins whose removal makes room for the request; 0: none does. */
+    bool is_capped; /**< The driver had enough: a limit of the process stood in the way. */
+    uint64_t device_total; /**< Bytes of the device, 0 where nobody said. */
+    uint64_t outside;      /**< Of these, held by others; 0 without device_total. */
     allot_oom_verdict verdict;
 } allot_oom;
 
@@ -215,6 +218,12 @@ typedef struct allot_oom {
 ALLOT_API ALLOT_NODISCARD allot_status allot_oom_init(const allot_moment *moment,
                                                       const allot_lines *lines, allot_oom *out);
 ALLOT_API void allot_oom_fini(allot_oom *oom);
+
+/**
+ * Tell how large the device is, which traces do not: what neither the allocator held nor the driver
+ * had free is then known to be outside, and the verdict may become OUTSIDE.
+ */
+ALLOT_API void allot_oom_set_device_total(allot_oom *oom, uint64_t device_total);
 
 #ifdef __cplusplus
 }
