@@ -43,8 +43,7 @@ static allot_status grow(alloti_map64 *map)
     const uint64_t slots = map->mask == 0 ? SLOTS_MIN : 2 * (map->mask + 1);
     alloti_map64 fresh = {.keys = alloti_alloc_array(slots, sizeof *fresh.keys),
                           .values = alloti_alloc_array(slots, sizeof *fresh.values),
-                          .mask = slots - 1,
-                          .count = map->count};
+                          .mask = slots - 1};
     if (fresh.keys == NULL || fresh.values == NULL) {
         alloti_map64_fini(&fresh);
         return alloti_fail_memory(slots * (sizeof *fresh.keys + sizeof *fresh.values));
@@ -57,8 +56,11 @@ static allot_status grow(alloti_map64 *map)
             fresh.values[slot] = map->values[i];
         }
     }
-    alloti_map64_fini(map);
-    *map = fresh;
+    free(map->keys);
+    free(map->values);
+    map->keys = fresh.keys;
+    map->values = fresh.values;
+    map->mask = fresh.mask;
     return ALLOT_STATUS_OK;
 }
 

@@ -134,6 +134,7 @@ void alloti_span_set_fini(alloti_span_set *set)
 static allot_status node_take(alloti_span_set *set, uint32_t *out)
 {
     if (set->spare != NIL) {
+        assert(set->nodes != NULL && set->spare < set->used);
         *out = set->spare;
         set->spare = set->nodes[set->spare].links[0].left;
         return ALLOT_STATUS_OK;

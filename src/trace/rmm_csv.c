@@ -78,7 +78,7 @@ static bool detect(const uint8_t *head, size_t size)
 }
 
 static const int64_t SECOND_NS = 1000000000;
-static const int64_t DAY_NS = 24 * 3600 * INT64_C(1000000000);
+static const int64_t DAY_NS = INT64_C(86400) * 1000000000;
 
 /* "HH:MM:SS.us" or "HH:MM:SS:us" as nanoseconds of the day. */
 static bool parse_clock(const alloti_field *field, int64_t *out)

@@ -719,7 +719,7 @@ static allot_status read_pickle(alloti_source *source, const alloti_progress *pr
     m->progress = progress;
     allot_status status = alloti_store_create(builder, &m->store);
     if (status == ALLOT_STATUS_OK) {
-        status = refill(m, NULL, 1);
+        status = refill(m, m->cursor, 1);
     }
     if (status == ALLOT_STATUS_OK) {
         status = machine_run(m);
