@@ -63,7 +63,7 @@ ALLOT_API const allot_line *allot_lines_get(const allot_lines *lines, uint32_t l
 
 /**
  * Text of a line: "train.py:88 (forward)", with as many folders as make the file's name unique in
- * the trace, or "(no Python stack)". Borrowed from the lines.
+ * the trace, or "(no stack recorded)". Borrowed from the lines.
  */
 ALLOT_API const char *allot_lines_text(const allot_lines *lines, uint32_t line);
 
@@ -75,10 +75,9 @@ typedef struct allot_categories allot_categories;
  * and comes from moving a module is parameters; from an optimizer's file, optimizer state; memory
  * of a thread without Python frames that outlives the backward pass is gradients, else temporary;
  * memory of forward code that lives until the backward pass is activations; and so on.
- * docs/categories.md has the rules. Borrows both arguments. O(allocations + annotations).
+ * docs/categories.md has the rules. Borrows the history. O(allocations + annotations).
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_categories_create(const allot_history *history,
-                                                               const allot_lines *lines,
                                                                allot_categories **out);
 ALLOT_API void allot_categories_destroy(allot_categories *categories);
 

@@ -257,10 +257,8 @@ static allot_status fill(const allot_history *history, allot_categories *categor
     return ALLOT_STATUS_OK;
 }
 
-allot_status allot_categories_create(const allot_history *history, const allot_lines *lines,
-                                     allot_categories **out)
+allot_status allot_categories_create(const allot_history *history, allot_categories **out)
 {
-    (void)lines;
     allot_categories *const categories = calloc(1, sizeof *categories);
     if (categories == NULL) {
         return alloti_fail_memory(sizeof *categories);

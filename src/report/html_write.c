@@ -31,7 +31,7 @@ allot_status alloti_html_subject_init(alloti_html_subject *subject, const allot_
     allot_status status =
         allot_lines_create(allot_history_trace(history), options->lines, &subject->lines);
     if (status == ALLOT_STATUS_OK) {
-        status = allot_categories_create(history, subject->lines, &subject->categories);
+        status = allot_categories_create(history, &subject->categories);
     }
     return status;
 }
