@@ -56,7 +56,7 @@ coverage:
 	@$(MAKE) --no-print-directory .venv/made
 	@cmake --preset coverage >/dev/null
 	@cmake --build --preset coverage -j $(JOBS)
-	@.ci/test coverage
+	@.ci/test coverage -LE '^(install|browser)$$'
 	gcovr --root . --filter src/ --filter tools/ --print-summary --html-details build/coverage/coverage.html build/coverage
 
 clean:

@@ -99,7 +99,7 @@ allot_status allot_size_parse(const char *text, uint64_t *out)
 
 alloti_size_text alloti_size(uint64_t bytes)
 {
-    alloti_size_text out;
+    alloti_size_text out = {0};
     allot_size_format(bytes, out.text);
     return out;
 }
@@ -108,7 +108,7 @@ alloti_size_text alloti_size_change(uint64_t from, uint64_t to)
 {
     char digits[ALLOT_SIZE_TEXT_MAX];
     allot_size_format(to > from ? to - from : from - to, digits);
-    alloti_size_text out;
+    alloti_size_text out = {0};
     snprintf(out.text, sizeof out.text, "%s%.*s",
              to > from   ? "+"
              : to < from ? "-"

@@ -3,7 +3,8 @@
  * What the verbs share: the table of verbs, options, opening of traces and outputs, exit codes.
  *
  * A verb is one file that defines one cli_verb. Its popt table is the only place where its options
- * stand: --help and the shell completions are made from it.
+ * stand: --help and the shell completions are made from it. A placeholder (argDescrip) that ends in
+ * FILE is completed as a file, words joined by "|" are the choices: "text|json".
  */
 #ifndef CLI_H
 #define CLI_H
