@@ -6,141 +6,109 @@
 
 #include "core/array.h"
 
-enum { BY_ADDRESS = 0, BY_SIZE = 1 };
+enum { BY_ADDRESS = 0, BY_SIZE = 1, NIL = ALLOT_NONE };
 
-static const uint32_t NIL = ALLOT_NONE;
-
-/** Children of one node in one of the trees. */
-typedef struct span_links {
-    uint32_t left;
-    uint32_t right;
-} span_links;
-
-struct alloti_span_node {
+struct alloti_span_item {
     alloti_span span;
-    uint64_t priority; /**< Not below that of its children, in both trees. */
-    uint64_t largest;  /**< Largest span in its subtree of the tree by address. */
-    span_links links[2];
+    uint64_t largest; /**< Largest span in its subtree of the tree by address. */
+    uint32_t spare;   /**< Next unused item; valid while it holds no span. */
 };
 
-/** Mixes all bits (the finaliser of splitmix64, Steele et al. 2014). */
-static uint64_t priority_of(uint64_t address)
+static int order_u64(uint64_t a, uint64_t b)
 {
-    uint64_t x = address + 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return (a > b) - (a < b);
 }
 
-/** Whether span a comes before span b in the tree `by`. */
-static bool comes_before(int by, const alloti_span *a, const alloti_span *b)
+static int compare_address(const void *owner, uint32_t a, uint32_t b)
 {
-    if (by == BY_SIZE && a->size != b->size) {
-        return a->size < b->size;
-    }
-    return a->address < b->address;
+    const alloti_span_item *const items = owner;
+    return order_u64(items[a].span.address, items[b].span.address);
 }
 
-static uint64_t largest_of(const alloti_span_set *set, uint32_t node)
+static int compare_size(const void *owner, uint32_t a, uint32_t b)
 {
-    return node == NIL ? 0 : set->nodes[node].largest;
+    const alloti_span_item *const items = owner;
+    const int order = order_u64(items[a].span.size, items[b].span.size);
+    return order != 0 ? order : compare_address(owner, a, b);
 }
 
-/** Recompute what a node of the tree by address knows of its subtree. */
-static void refresh(alloti_span_set *set, uint32_t node)
+static int key_address(const void *owner, const void *key, uint32_t item)
 {
-    alloti_span_node *const n = &set->nodes[node];
-    const uint64_t left = largest_of(set, n->links[BY_ADDRESS].left);
-    const uint64_t right = largest_of(set, n->links[BY_ADDRESS].right);
-    n->largest = n->span.size;
-    n->largest = left > n->largest ? left : n->largest;
-    n->largest = right > n->largest ? right : n->largest;
+    return order_u64(*(const uint64_t *)key, ((const alloti_span_item *)owner)[item].span.address);
 }
 
-/** Split a tree into the spans before `span` and the others. Recursion is as deep as the tree. */
-static void tree_split(alloti_span_set *set, int by, uint32_t root, const alloti_span *span,
-                       uint32_t *before, uint32_t *after)
+/** Sizes only: the first item that is not smaller is the lowest address of the best size. */
+static int key_size(const void *owner, const void *key, uint32_t item)
 {
-    if (root == NIL) {
-        *before = NIL;
-        *after = NIL;
-        return;
-    }
-    span_links *const links = &set->nodes[root].links[by];
-    if (comes_before(by, &set->nodes[root].span, span)) {
-        tree_split(set, by, links->right, span, &links->right, after);
-        *before = root;
-    } else {
-        tree_split(set, by, links->left, span, before, &links->left);
-        *after = root;
-    }
-    if (by == BY_ADDRESS) {
-        refresh(set, root);
-    }
+    const uint64_t size = ((const alloti_span_item *)owner)[item].span.size;
+    return *(const uint64_t *)key <= size ? -1 : 1;
 }
 
-/** Join two trees; everything in `a` comes before everything in `b`. */
-static uint32_t tree_join(alloti_span_set *set, int by, uint32_t a, uint32_t b)
+/** What the tree by address needs to keep `largest`: items and links. */
+typedef struct address_owner {
+    alloti_span_item *items;
+    const alloti_tree_node *nodes;
+} address_owner;
+
+static uint64_t largest_of(const alloti_span_item *items, uint32_t item)
 {
-    if (a == NIL || b == NIL) {
-        return a == NIL ? b : a;
-    }
-    const bool a_on_top = set->nodes[a].priority >= set->nodes[b].priority;
-    const uint32_t root = a_on_top ? a : b;
-    span_links *const links = &set->nodes[root].links[by];
-    if (a_on_top) {
-        links->right = tree_join(set, by, links->right, b);
-    } else {
-        links->left = tree_join(set, by, a, links->left);
-    }
-    if (by == BY_ADDRESS) {
-        refresh(set, root);
-    }
-    return root;
+    return item == NIL ? 0 : items[item].largest;
 }
 
-static void tree_insert(alloti_span_set *set, int by, uint32_t node)
+static int compare_in_owner(const void *owner, uint32_t a, uint32_t b)
 {
-    uint32_t before = NIL;
-    uint32_t after = NIL;
-    tree_split(set, by, set->root_by[by], &set->nodes[node].span, &before, &after);
-    set->nodes[node].links[by] = (span_links){NIL, NIL};
-    set->root_by[by] = tree_join(set, by, tree_join(set, by, before, node), after);
+    return compare_address(((const address_owner *)owner)->items, a, b);
 }
 
-/** Take `node` out of the subtree at *link. */
-static void tree_remove(alloti_span_set *set, int by, uint32_t *link, uint32_t node)
+static void update_largest(void *owner, uint32_t item)
 {
-    assert(*link != NIL);
-    const uint32_t root = *link;
-    span_links *const links = &set->nodes[root].links[by];
-    if (root == node) {
-        *link = tree_join(set, by, links->left, links->right);
-        return;
-    }
-    const bool is_left = comes_before(by, &set->nodes[node].span, &set->nodes[root].span);
-    tree_remove(set, by, is_left ? &links->left : &links->right, node);
-    if (by == BY_ADDRESS) {
-        refresh(set, root);
-    }
+    const address_owner *const o = owner;
+    const uint64_t left = largest_of(o->items, o->nodes[item].left);
+    const uint64_t right = largest_of(o->items, o->nodes[item].right);
+    uint64_t largest = o->items[item].span.size;
+    largest = left > largest ? left : largest;
+    o->items[item].largest = right > largest ? right : largest;
+}
+
+static alloti_tree_host size_host(const alloti_span_set *set)
+{
+    return (alloti_tree_host){
+        .nodes = set->nodes[BY_SIZE], .owner = set->items, .compare = compare_size};
+}
+
+/** `owner` has to outlive the host. */
+static alloti_tree_host address_host(const alloti_span_set *set, address_owner *owner)
+{
+    *owner = (address_owner){.items = set->items, .nodes = set->nodes[BY_ADDRESS]};
+    return (alloti_tree_host){.nodes = set->nodes[BY_ADDRESS],
+                              .owner = owner,
+                              .compare = compare_in_owner,
+                              .update = update_largest};
 }
 
 void alloti_span_set_fini(alloti_span_set *set)
 {
-    free(set->nodes);
+    free(set->items);
+    free(set->nodes[BY_ADDRESS]);
+    free(set->nodes[BY_SIZE]);
     *set = ALLOTI_SPAN_SET_EMPTY;
 }
 
-static allot_status node_take(alloti_span_set *set, uint32_t *out)
+static allot_status item_take(alloti_span_set *set, uint32_t *out)
 {
     if (set->spare != NIL) {
         assert(set->nodes != NULL && set->spare < set->used);
         *out = set->spare;
-        set->spare = set->nodes[set->spare].links[0].left;
+        set->spare = set->items[set->spare].spare;
         return ALLOT_STATUS_OK;
     }
-    const allot_status status = alloti_array_reserve(&set->nodes, &set->capacity,
-                                                     (uint64_t)set->used + 1, sizeof *set->nodes);
+    const uint64_t need = (uint64_t)set->used + 1;
+    allot_status status =
+        alloti_array_reserve(&set->items, &set->item_capacity, need, sizeof *set->items);
+    for (int by = BY_ADDRESS; status == ALLOT_STATUS_OK && by <= BY_SIZE; by++) {
+        status = alloti_array_reserve(&set->nodes[by], &set->node_capacity[by], need,
+                                      sizeof *set->nodes[by]);
+    }
     if (status == ALLOT_STATUS_OK) {
         *out = set->used++;
     }
@@ -150,47 +118,46 @@ static allot_status node_take(alloti_span_set *set, uint32_t *out)
 allot_status alloti_span_set_add(alloti_span_set *set, alloti_span span)
 {
     assert(span.size > 0);
-    uint32_t node = NIL;
-    const allot_status status = node_take(set, &node);
+    uint32_t item = NIL;
+    const allot_status status = item_take(set, &item);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    set->nodes[node] = (alloti_span_node){
-        .span = span, .priority = priority_of(span.address), .largest = span.size};
-    tree_insert(set, BY_ADDRESS, node);
-    tree_insert(set, BY_SIZE, node);
+    set->items[item] = (alloti_span_item){.span = span, .largest = span.size};
+    for (int by = BY_ADDRESS; by <= BY_SIZE; by++) {
+        set->nodes[by][item] = (alloti_tree_node){.parent = NIL, .left = NIL, .right = NIL};
+    }
+    address_owner owner;
+    const alloti_tree_host by_address = address_host(set, &owner);
+    const alloti_tree_host by_size = size_host(set);
+    alloti_tree_insert(&set->trees[BY_ADDRESS], &by_address, item);
+    alloti_tree_insert(&set->trees[BY_SIZE], &by_size, item);
     set->count++;
     set->bytes += span.size;
     return ALLOT_STATUS_OK;
 }
 
-/** Node of the last span that begins at or below `address`, NIL if none. */
-static uint32_t floor_node(const alloti_span_set *set, uint64_t address)
+/** First item at or above an address, NIL if none. */
+static uint32_t ceiling_item(const alloti_span_set *set, uint64_t address)
 {
-    uint32_t found = NIL;
-    uint32_t node = set->root_by[BY_ADDRESS];
-    while (node != NIL) {
-        const alloti_span_node *const n = &set->nodes[node];
-        if (n->span.address <= address) {
-            found = node;
-            node = n->links[BY_ADDRESS].right;
-        } else {
-            node = n->links[BY_ADDRESS].left;
-        }
-    }
-    return found;
+    alloti_tree_host host = size_host(set);
+    host.nodes = set->nodes[BY_ADDRESS];
+    return alloti_tree_lower_bound(&set->trees[BY_ADDRESS], &host, &address, key_address);
 }
 
 void alloti_span_set_remove(alloti_span_set *set, uint64_t address)
 {
-    const uint32_t node = floor_node(set, address);
-    assert(node != NIL && set->nodes[node].span.address == address);
-    tree_remove(set, BY_ADDRESS, &set->root_by[BY_ADDRESS], node);
-    tree_remove(set, BY_SIZE, &set->root_by[BY_SIZE], node);
+    const uint32_t item = ceiling_item(set, address);
+    assert(item != NIL && set->items[item].span.address == address);
+    address_owner owner;
+    const alloti_tree_host by_address = address_host(set, &owner);
+    const alloti_tree_host by_size = size_host(set);
+    alloti_tree_remove(&set->trees[BY_ADDRESS], &by_address, item);
+    alloti_tree_remove(&set->trees[BY_SIZE], &by_size, item);
     set->count--;
-    set->bytes -= set->nodes[node].span.size;
-    set->nodes[node].links[0].left = set->spare;
-    set->spare = node;
+    set->bytes -= set->items[item].span.size;
+    set->items[item].spare = set->spare;
+    set->spare = item;
 }
 
 allot_status alloti_span_set_merge(alloti_span_set *set, alloti_span span)
@@ -241,115 +208,79 @@ allot_status alloti_span_set_carve(alloti_span_set *set, const alloti_span *fit,
     return ALLOT_STATUS_OK;
 }
 
-static const alloti_span *span_of(const alloti_span_set *set, uint32_t node)
+static const alloti_span *span_of(const alloti_span_set *set, uint32_t item)
 {
-    return node == NIL ? NULL : &set->nodes[node].span;
+    return item == NIL ? NULL : &set->items[item].span;
 }
 
 const alloti_span *alloti_span_set_best_fit(const alloti_span_set *set, uint64_t size)
 {
-    uint32_t found = NIL;
-    uint32_t node = set->root_by[BY_SIZE];
-    while (node != NIL) {
-        const alloti_span_node *const n = &set->nodes[node];
-        if (n->span.size >= size) {
-            found = node;
-            node = n->links[BY_SIZE].left;
-        } else {
-            node = n->links[BY_SIZE].right;
-        }
-    }
-    return span_of(set, found);
+    const alloti_tree_host host = size_host(set);
+    return span_of(set, alloti_tree_lower_bound(&set->trees[BY_SIZE], &host, &size, key_size));
 }
 
 const alloti_span *alloti_span_set_first_fit(const alloti_span_set *set, uint64_t size)
 {
-    uint32_t node = set->root_by[BY_ADDRESS];
-    if (largest_of(set, node) < size) {
+    uint32_t item = set->trees[BY_ADDRESS].root;
+    if (largest_of(set->items, item) < size) {
         return NULL;
     }
     for (;;) {
-        const alloti_span_node *const n = &set->nodes[node];
-        if (largest_of(set, n->links[BY_ADDRESS].left) >= size) {
-            node = n->links[BY_ADDRESS].left;
-        } else if (n->span.size >= size) {
-            return &n->span;
+        const alloti_tree_node *const node = &set->nodes[BY_ADDRESS][item];
+        if (largest_of(set->items, node->left) >= size) {
+            item = node->left;
+        } else if (set->items[item].span.size >= size) {
+            return &set->items[item].span;
         } else {
-            node = n->links[BY_ADDRESS].right;
+            item = node->right;
         }
     }
 }
 
 const alloti_span *alloti_span_set_floor(const alloti_span_set *set, uint64_t address)
 {
-    return span_of(set, floor_node(set, address));
+    const uint32_t item = ceiling_item(set, address);
+    if (item != NIL && set->items[item].span.address == address) {
+        return span_of(set, item);
+    }
+    const alloti_tree_node *const nodes = set->nodes[BY_ADDRESS];
+    return span_of(set, item == NIL ? alloti_tree_last(&set->trees[BY_ADDRESS], nodes)
+                                    : alloti_tree_prev(nodes, item));
 }
 
 const alloti_span *alloti_span_set_ceiling(const alloti_span_set *set, uint64_t address)
 {
-    uint32_t found = NIL;
-    uint32_t node = set->root_by[BY_ADDRESS];
-    while (node != NIL) {
-        const alloti_span_node *const n = &set->nodes[node];
-        if (n->span.address >= address) {
-            found = node;
-            node = n->links[BY_ADDRESS].left;
-        } else {
-            node = n->links[BY_ADDRESS].right;
-        }
-    }
-    return span_of(set, found);
+    return span_of(set, ceiling_item(set, address));
 }
 
 uint64_t alloti_span_set_largest(const alloti_span_set *set)
 {
-    return largest_of(set, set->root_by[BY_ADDRESS]);
-}
-
-/** What a walk over one tree has seen. */
-typedef struct span_walk {
-    int by;
-    uint64_t count;
-    uint64_t bytes;
-    const alloti_span *last;
-    bool ok;
-} span_walk;
-
-static void walk(const alloti_span_set *set, uint32_t node, span_walk *w)
-{
-    if (node == NIL || !w->ok) {
-        return;
-    }
-    const alloti_span_node *const n = &set->nodes[node];
-    const span_links links = n->links[w->by];
-    walk(set, links.left, w);
-    if (w->last != NULL) {
-        w->ok = w->ok && comes_before(w->by, w->last, &n->span);
-        if (w->by == BY_ADDRESS) {
-            w->ok = w->ok && w->last->address + w->last->size <= n->span.address;
-        }
-    }
-    w->last = &n->span;
-    w->count++;
-    w->bytes += n->span.size;
-    walk(set, links.right, w);
-    uint64_t largest = n->span.size;
-    for (int side = 0; side < 2; side++) {
-        const uint32_t child = side == 0 ? links.left : links.right;
-        w->ok = w->ok && (child == NIL || set->nodes[child].priority <= n->priority);
-        largest = largest_of(set, child) > largest ? largest_of(set, child) : largest;
-    }
-    w->ok = w->ok && (w->by != BY_ADDRESS || largest == n->largest);
+    return largest_of(set->items, set->trees[BY_ADDRESS].root);
 }
 
 bool alloti_span_set_check(const alloti_span_set *set)
 {
-    for (int by = BY_ADDRESS; by <= BY_SIZE; by++) {
-        span_walk w = {.by = by, .ok = true};
-        walk(set, set->root_by[by], &w);
-        if (!w.ok || w.count != set->count || w.bytes != set->bytes) {
+    address_owner owner;
+    const alloti_tree_host by_address = address_host(set, &owner);
+    const alloti_tree_host by_size = size_host(set);
+    if (!alloti_tree_check(&set->trees[BY_ADDRESS], &by_address) ||
+        !alloti_tree_check(&set->trees[BY_SIZE], &by_size) ||
+        set->trees[BY_ADDRESS].count != set->count || set->trees[BY_SIZE].count != set->count) {
+        return false;
+    }
+    uint64_t bytes = 0;
+    uint64_t largest = 0;
+    uint64_t end = 0;
+    const alloti_tree_node *const nodes = set->nodes[BY_ADDRESS];
+    for (uint32_t item = alloti_tree_first(&set->trees[BY_ADDRESS], nodes); item != NIL;
+         item = alloti_tree_next(nodes, item)) {
+        const alloti_span *const span = &set->items[item].span;
+        if (span->address < end) {
             return false;
         }
+        end = span->address + span->size;
+        bytes += span->size;
+        largest = span->size > largest ? span->size : largest;
     }
-    return true;
+    return bytes == set->bytes && largest == alloti_span_set_largest(set);
 }

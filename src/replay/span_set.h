@@ -2,18 +2,15 @@
 /**
  * Free ranges of the comparison models, found by address and by size.
  *
- * Every span is a node of two search trees at once: one ordered by address, which also knows the
- * largest span below each node (so that the lowest address that fits is found without a scan), one
- * ordered by size and then address (best fit). The trees are treaps whose priorities are hashes of
- * the address: their shape, and so every result, depends on the contents alone. Expected cost of
- * each call: O(log n). Not thread-safe.
- *
- * Treap: Seidel and Aragon, "Randomized search trees", 1996.
+ * Every span is in two search trees at once: one ordered by address, which also knows the largest
+ * span below each item (so that the lowest address that fits is found without a scan), one ordered
+ * by size and then address (best fit). Each call is O(log n). Not thread-safe.
  */
 #ifndef ALLOTI_REPLAY_SPAN_SET_H
 #define ALLOTI_REPLAY_SPAN_SET_H
 
 #include "core/status.h"
+#include "core/tree.h"
 
 /** A free range. Spans of one set never overlap. */
 typedef struct alloti_span {
@@ -22,21 +19,23 @@ typedef struct alloti_span {
     uint32_t segment; /**< Piece of driver memory it lies in: only equals are merged. */
 } alloti_span;
 
-typedef struct alloti_span_node alloti_span_node;
+typedef struct alloti_span_item alloti_span_item;
 
 typedef struct alloti_span_set {
-    alloti_span_node *nodes;
-    uint64_t capacity;   /**< Nodes there is room for. */
-    uint32_t used;       /**< Nodes ever taken: the rest of the array is untouched. */
-    uint32_t spare;      /**< First of the returned nodes, linked; ALLOT_NONE if none. */
-    uint32_t root_by[2]; /**< Roots of the tree by address and of the tree by size. */
+    alloti_span_item *items;
+    alloti_tree_node *nodes[2]; /**< Links of the items, by address and by size. */
+    alloti_tree trees[2];
+    uint64_t item_capacity;
+    uint64_t node_capacity[2];
+    uint32_t used;  /**< Items ever taken: the rest of the arrays is untouched. */
+    uint32_t spare; /**< First of the returned items, linked; ALLOT_NONE if none. */
     uint64_t count;
     uint64_t bytes; /**< Sum of all sizes. */
 } alloti_span_set;
 
 /** An empty set, for initialisation. */
 #define ALLOTI_SPAN_SET_EMPTY                                                                      \
-    ((alloti_span_set){.spare = ALLOT_NONE, .root_by = {ALLOT_NONE, ALLOT_NONE}})
+    ((alloti_span_set){.spare = ALLOT_NONE, .trees = {ALLOTI_TREE_INIT, ALLOTI_TREE_INIT}})
 
 void alloti_span_set_fini(alloti_span_set *set);
 
