@@ -7,6 +7,7 @@
 #ifndef ALLOT_REPORT_H
 #define ALLOT_REPORT_H
 
+#include <allot/advise.h>
 #include <allot/base.h>
 #include <allot/compare.h>
 #include <allot/explain.h>
@@ -72,6 +73,11 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_report_diff(const allot_diff *diff,
 ALLOT_API ALLOT_NODISCARD allot_status allot_report_ranks(const allot_ranks *ranks,
                                                           const allot_report_options *options,
                                                           const allot_sink *sink);
+
+/** Which settings to use, and why. `options->top` counts rows below the present setting's. */
+ALLOT_API ALLOT_NODISCARD allot_status allot_report_advice(const allot_advice *advice,
+                                                           const allot_report_options *options,
+                                                           const allot_sink *sink);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +87,21 @@ cli_exit cli_close_output(const char *path, FILE *file)
         return CLI_FAILED;
     }
     return CLI_OK;
+}
+
+allot_report_options cli_report_options(bool json, int top, const char *name)
+{
+    allot_report_options options = {.struct_size = sizeof options,
+                                    .format = json ? ALLOT_REPORT_JSON : ALLOT_REPORT_TEXT,
+                                    .top = top > 0 ? (uint32_t)top : 0,
+                                    .name = name};
+    if (isatty(STDOUT_FILENO) != 0) {
+        const char *const no_color = getenv("NO_COLOR");
+        struct winsize size = {0};
+        options.use_color = no_color == NULL || no_color[0] == '\0';
+        options.width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    }
+    return options;
 }
 
 enum { PROGRESS_START_NS = 1000000000, PROGRESS_STEP_NS = 100000000 };

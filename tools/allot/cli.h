@@ -49,6 +49,12 @@ cli_exit cli_open_output(const char *path, FILE **out);
 /** Close and check an output; a write error is reported. */
 cli_exit cli_close_output(const char *path, FILE *file);
 
+/**
+ * Options of a report on standard output: colours on a terminal unless NO_COLOR is set, the
+ * terminal's width, `top` rows (0: the default). `name` is borrowed.
+ */
+allot_report_options cli_report_options(bool json, int top, const char *name);
+
 /** Progress line on standard error once a call takes over a second on a terminal; context unused.
  */
 bool cli_progress(void *context, const char *stage, uint64_t done, uint64_t total);

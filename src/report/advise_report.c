@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Advice as a table with sentences, and as JSON ("allot.advise/1"). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <allot/advise.h>
+
+#include "report/json.h"
+#include "report/table.h"
+
+static const char *setting_text(const char *setting)
+{
+    return setting[0] == '\0' ? "(defaults)" : setting;
+}
+
+/** Whether the present setting dies within the limit: smallest limits are then what matters. */
+static bool is_by_need(const allot_advice *advice)
+{
+    allot_advice_row present = {0};
+    allot_advice_get_row(advice, 0, &present);
+    return !present.finishes;
+}
+
+static void write_head(alloti_text *text, const allot_advice *advice, const char *name)
+{
+    allot_advice_summary s = {0};
+    allot_advice_get_summary(advice, &s);
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s: device %u\n", name == NULL ? "trace" : name,
+                      s.device);
+    if (s.verdict == ALLOT_ADVICE_VERDICT_CANNOT_SAY) {
+        return;
+    }
+    alloti_text_printf(text, "  recorded     %" PRIu64 " events", s.event_count);
+    if (s.span_ns > 0) {
+        alloti_text_printf(text, " in %.1f s", (double)s.span_ns / 1e9);
+    }
+    alloti_text_printf(text, ", setting %s, peak reserved %s\n", setting_text(s.present),
+                       alloti_size(s.recorded_reserved_peak).text);
+    if (s.limit == 0) {
+        alloti_text_printf(text, "  limit        none\n");
+    } else {
+        alloti_text_printf(text, "  limit        %s (%s)", alloti_size(s.limit).text,
+                           allot_limit_source_name(s.limit_source));
+        if (s.fraction > 0.0) {
+            alloti_text_printf(text, ", fraction %g", s.fraction);
+        }
+        alloti_text_printf(text, "\n");
+    }
+    alloti_text_printf(text,
+                       "  model        %" PRIu64 " of %" PRIu64 " recorded placements equal\n"
+                       "  tried        %" PRIu64 " settings in %" PRIu64 " replays\n\n",
+                       s.placements_equal, s.placements, s.setting_count, s.replay_count);
+}
+
+static void write_verdict(alloti_text *text, const allot_advice *advice)
+{
+    allot_advice_summary s = {0};
+    allot_advice_get_summary(advice, &s);
+    switch (s.verdict) {
+    case ALLOT_ADVICE_VERDICT_CHANGE:
+        alloti_text_style(text, ALLOTI_STYLE_GOOD, "Set: PYTORCH_CUDA_ALLOC_CONF=%s\n",
+                          s.recommended);
+        break;
+    case ALLOT_ADVICE_VERDICT_KEEP:
+        alloti_text_style(text, ALLOTI_STYLE_GOOD, "Keep the present setting.\n");
+        break;
+    case ALLOT_ADVICE_VERDICT_NOTHING_HELPS:
+        alloti_text_style(text, ALLOTI_STYLE_BAD, "No setting helps.\n");
+        break;
+    case ALLOT_ADVICE_VERDICT_NOT_FOUND:
+        alloti_text_style(text, ALLOTI_STYLE_BAD, "No setting was found that is enough.\n");
+        break;
+    case ALLOT_ADVICE_VERDICT_CANNOT_SAY:
+        alloti_text_style(text, ALLOTI_STYLE_BAD, "No advice is possible on this file.\n");
+        break;
+    }
+    alloti_text_wrap(text, "", "%s", allot_advice_reason(advice));
+    alloti_text_printf(text, "\n");
+}
+
+/** What a setting saves: of the smallest limit, or of what was reserved at the peak. */
+static alloti_size_text saving_of(const allot_advice *advice, const allot_advice_row *row)
+{
+    allot_advice_summary s = {0};
+    allot_advice_row present = {0};
+    allot_advice_get_summary(advice, &s);
+    allot_advice_get_row(advice, 0, &present);
+    if (is_by_need(advice)) {
+        return row->limit_min == 0 || present.limit_min == 0
+                   ? (alloti_size_text){.text = "-"}
+                   : alloti_size_change(present.limit_min, row->limit_min);
+    }
+    return row->finishes ? alloti_size_change(s.recorded_reserved_peak, row->peak_reserved)
+                         : (alloti_size_text){.text = "-"};
+}
+
+/** Calls beside those of the present setting; a run that died says nothing about them. */
+static void cell_calls(alloti_table *table, const allot_advice_row *row,
+                       const allot_advice_row *present)
+{
+    if (!row->finishes || !present->finishes) {
+        alloti_table_cell(table, "%" PRIu64, row->driver_calls);
+        return;
+    }
+    const int64_t extra = (int64_t)row->driver_calls - (int64_t)present->driver_calls;
+    alloti_table_cell(table, "%" PRIu64 " (%+" PRId64 ")", row->driver_calls, extra);
+}
+
+static void row_write(alloti_table *table, const allot_advice *advice, uint32_t index)
+{
+    allot_advice_summary s = {0};
+    allot_advice_row present = {0};
+    allot_advice_row row = {0};
+    allot_advice_get_summary(advice, &s);
+    allot_advice_get_row(advice, 0, &present);
+    allot_advice_get_row(advice, index, &row);
+    if (index == 0) {
+        alloti_table_cell(table, "now");
+    } else {
+        alloti_table_cell(table, index == s.recommended_row ? "%u <-" : "%u", index);
+    }
+    if (row.finishes) {
+        alloti_table_cell(table, "runs");
+    } else {
+        alloti_table_cell(table, "dies at %" PRIu64, row.stop_event);
+    }
+    alloti_table_cell(table, "%s", alloti_size(row.peak_reserved).text);
+    alloti_table_cell(table, "%s", index == 0 ? "" : saving_of(advice, &row).text);
+    alloti_table_cell(table, "%s", row.limit_min == 0 ? "-" : alloti_size(row.limit_min).text);
+    cell_calls(table, &row, &present);
+    alloti_table_cell(table, "%" PRIu64, row.retries);
+    alloti_table_cell(table, "%.0f ms", row.cost_ns / 1e6);
+    alloti_table_cell(table, "%s", setting_text(row.setting));
+}
+
+static void write_rows(alloti_text *text, const allot_advice *advice, uint32_t top)
+{
+    static const alloti_column columns[] = {
+        {"", ALLOTI_COLUMN_LEFT},
+        {"in the limit", ALLOTI_COLUMN_LEFT},
+        {"peak reserved", ALLOTI_COLUMN_RIGHT},
+        {"saving", ALLOTI_COLUMN_RIGHT},
+        {"smallest limit", ALLOTI_COLUMN_RIGHT},
+        {"driver calls", ALLOTI_COLUMN_RIGHT},
+        {"retries", ALLOTI_COLUMN_RIGHT},
+        {"their time", ALLOTI_COLUMN_RIGHT},
+        {"setting", ALLOTI_COLUMN_LEFT},
+    };
+    const uint32_t all = allot_advice_row_count(advice);
+    const uint32_t count = all - 1 > top ? top + 1 : all;
+    alloti_table table;
+    alloti_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        row_write(&table, advice, i);
+    }
+    alloti_table_write(&table, text);
+    if (all > count) {
+        alloti_text_printf(text, "  %u more: --top %u\n", all - count, all - 1);
+    }
+    alloti_text_printf(text, "  saving: of the %s\n\n",
+                       is_by_need(advice) ? "smallest limit, against the present setting"
+                                          : "recorded peak reserved");
+}
+
+static void write_lines(alloti_text *text, const allot_advice *advice, uint32_t top)
+{
+    static const alloti_column columns[] = {
+        {"live", ALLOTI_COLUMN_RIGHT},
+        {"blocks", ALLOTI_COLUMN_RIGHT},
+        {"allocated at", ALLOTI_COLUMN_FLEX},
+    };
+    const uint32_t all = allot_advice_line_count(advice);
+    if (all == 0) {
+        return;
+    }
+    allot_advice_summary s = {0};
+    allot_advice_get_summary(advice, &s);
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "Lines that hold the memory at %s\n",
+                      s.has_oom ? "the out-of-memory" : "the peak");
+    alloti_table table;
+    alloti_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (uint32_t i = 0; i < all && i < top; i++) {
+        allot_advice_line line = {0};
+        allot_advice_get_line(advice, i, &line);
+        alloti_table_cell(&table, "%s", alloti_size(line.bytes).text);
+        alloti_table_cell(&table, "%" PRIu64, line.count);
+        alloti_table_cell(&table, "%s", line.text);
+    }
+    alloti_table_write(&table, text);
+    alloti_text_printf(text, "\n");
+}
+
+static allot_status write_text(const allot_advice *advice, const allot_report_options *options,
+                               const allot_sink *sink)
+{
+    enum { LINES_SHOWN = 5 };
+    alloti_text text = alloti_text_begin(sink, options);
+    const uint32_t top = alloti_report_top(options);
+    write_head(&text, advice, options == NULL ? NULL : options->name);
+    write_verdict(&text, advice);
+    if (allot_advice_row_count(advice) > 0) {
+        write_rows(&text, advice, top);
+        write_lines(&text, advice, top < LINES_SHOWN ? top : LINES_SHOWN);
+    }
+    for (uint32_t i = 0; i < allot_advice_note_count(advice); i++) {
+        alloti_text_wrap(&text, "  ", "- %s", allot_advice_note(advice, i));
+    }
+    return text.status;
+}
+
+/** A number that only has a meaning under a condition. */
+static void put_if(alloti_json *json, const char *key, bool has, uint64_t value)
+{
+    if (has) {
+        alloti_json_put_u64(json, key, value);
+    } else {
+        alloti_json_put_null(json, key);
+    }
+}
+
+static void put_summary(alloti_json *json, const allot_advice_summary *s)
+{
+    const bool says = s->verdict != ALLOT_ADVICE_VERDICT_CANNOT_SAY;
+    alloti_json_put_string(json, "verdict", allot_advice_verdict_name(s->verdict));
+    alloti_json_put_u64(json, "device", s->device);
+    alloti_json_put_string(json, "present", says ? s->present : NULL);
+    alloti_json_put_string(json, "recommended", s->recommended);
+    alloti_json_put_index(json, "recommended_row", s->recommended_row);
+    alloti_json_object_begin(json, "limit");
+    put_if(json, "size", s->limit != 0, s->limit);
+    alloti_json_put_string(json, "source", allot_limit_source_name(s->limit_source));
+    alloti_json_put_double(json, "fraction", s->fraction > 0.0 ? s->fraction : 1.0);
+    alloti_json_object_end(json);
+    alloti_json_object_begin(json, "recording");
+    alloti_json_put_u64(json, "event_count", s->event_count);
+    alloti_json_put_i64(json, "span_ns", s->span_ns);
+    alloti_json_put_u64(json, "reserved_peak", s->recorded_reserved_peak);
+    alloti_json_put_u64(json, "live_peak", s->live_peak);
+    put_if(json, "live_event", says && s->live_event != ALLOT_NONE, s->live_event);
+    put_if(json, "oom_event", s->has_oom, s->oom_event);
+    put_if(json, "oom_size", s->has_oom, s->oom_size);
+    alloti_json_object_end(json);
+    alloti_json_object_begin(json, "fidelity");
+    put_if(json, "placements", s->is_checked, s->placements);
+    put_if(json, "placements_equal", s->is_checked, s->placements_equal);
+    alloti_json_object_end(json);
+    alloti_json_put_u64(json, "setting_count", s->setting_count);
+    alloti_json_put_u64(json, "replay_count", s->replay_count);
+}
+
+static void put_row(alloti_json *json, const allot_advice_row *row)
+{
+    alloti_json_object_begin(json, NULL);
+    alloti_json_put_string(json, "setting", row->setting);
+    alloti_json_put_string(json, "change", row->change);
+    alloti_json_put_bool(json, "finishes", row->finishes);
+    put_if(json, "stop_event", !row->finishes, row->stop_event);
+    alloti_json_put_u64(json, "peak_reserved", row->peak_reserved);
+    alloti_json_put_u64(json, "peak_allocated", row->peak_allocated);
+    alloti_json_put_u64(json, "driver_calls", row->driver_calls);
+    alloti_json_put_u64(json, "retries", row->retries);
+    alloti_json_put_double(json, "cost_ns", row->cost_ns);
+    alloti_json_put_u64(json, "roomy_reserved", row->roomy_reserved);
+    put_if(json, "limit_min", row->limit_min != 0, row->limit_min);
+    alloti_json_put_double(json, "limit_min_cost_ns", row->limit_min_cost_ns);
+    alloti_json_object_end(json);
+}
+
+static allot_status write_json(const allot_advice *advice, const allot_report_options *options,
+                               const allot_sink *sink)
+{
+    alloti_json json;
+    alloti_json_begin(&json, sink, "allot.advise/1");
+    allot_advice_summary s = {0};
+    allot_advice_get_summary(advice, &s);
+    alloti_json_put_string(&json, "file", options->name);
+    put_summary(&json, &s);
+    alloti_json_put_string(&json, "reason", allot_advice_reason(advice));
+    alloti_json_put_string(&json, "where", allot_advice_where(advice));
+    alloti_json_array_begin(&json, "rows");
+    for (uint32_t i = 0; i < allot_advice_row_count(advice); i++) {
+        allot_advice_row row = {0};
+        allot_advice_get_row(advice, i, &row);
+        put_row(&json, &row);
+    }
+    alloti_json_array_end(&json);
+    alloti_json_array_begin(&json, "lines");
+    for (uint32_t i = 0; i < allot_advice_line_count(advice); i++) {
+        allot_advice_line line = {0};
+        allot_advice_get_line(advice, i, &line);
+        alloti_json_object_begin(&json, NULL);
+        alloti_json_put_string(&json, "line", line.text);
+        alloti_json_put_u64(&json, "size", line.bytes);
+        alloti_json_put_u64(&json, "count", line.count);
+        alloti_json_object_end(&json);
+    }
+    alloti_json_array_end(&json);
+    alloti_json_array_begin(&json, "notes");
+    for (uint32_t i = 0; i < allot_advice_note_count(advice); i++) {
+        alloti_json_put_string(&json, NULL, allot_advice_note(advice, i));
+    }
+    alloti_json_array_end(&json);
+    return alloti_json_end(&json);
+}
+
+allot_status allot_report_advice(const allot_advice *advice, const allot_report_options *options,
+                                 const allot_sink *sink)
+{
+    const bool is_json = options != NULL && options->format == ALLOT_REPORT_JSON;
+    return is_json ? write_json(advice, options, sink) : write_text(advice, options, sink);
+}
