@@ -16,11 +16,12 @@ def command_path() -> pathlib.Path:
     return pathlib.Path(os.environ.get("ALLOT", ROOT / "build/dev/allot"))
 
 
-def run_command(*args, code=0, stdin=None, env=None, cwd=None, timeout=300, text=True):
+def run_command(*args, code=0, stdin=None, stdout=None, env=None, cwd=None, timeout=300, text=True):
     """Run `allot ARGS...` and check its exit code.
 
     code: the expected exit code, a tuple of them, or None for any.
     env: variables set on top of the present ones. stdin: text (or bytes, with text=False) or None.
+    stdout: an open file to write to, instead of into the result.
     Returns the subprocess.CompletedProcess with stdout and stderr.
     """
     variables = dict(os.environ, NO_COLOR="1", **(env or {}))
@@ -29,9 +30,9 @@ def run_command(*args, code=0, stdin=None, env=None, cwd=None, timeout=300, text
         variables[name] = f"{variables.get(name, '')}:exitcode={SANITIZER_EXIT}"
     result = subprocess.run(
         [str(command_path()), *map(str, args)],
-        input=stdin,
-        stdin=subprocess.DEVNULL if stdin is None else None,
-        capture_output=True,
+        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
+        stdout=subprocess.PIPE if stdout is None else stdout,
+        stderr=subprocess.PIPE,
         text=text,
         env=variables,
         cwd=cwd,
@@ -44,7 +45,7 @@ def run_command(*args, code=0, stdin=None, env=None, cwd=None, timeout=300, text
     ) or result.returncode < 0:
         pytest.fail(
             f"allot {' '.join(map(str, args))}: exit {result.returncode}, expected {code}\n"
-            f"--- standard output\n{result.stdout[-3000:]}\n"
+            f"--- standard output\n{(result.stdout or '')[-3000:]}\n"
             f"--- standard error\n{result.stderr[-6000:]}",
             pytrace=False,
         )
