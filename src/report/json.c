@@ -9,7 +9,7 @@
 #include <yajl/yajl_gen.h>
 
 #include "core/status.h"
-#include "report/utf8.h"
+#include "core/utf8.h"
 
 static void print(void *context, const char *text, size_t size)
 {
@@ -57,6 +57,13 @@ void alloti_json_begin(alloti_json *json, const allot_sink *sink, const char *sc
     yajl_gen_config(json->generator, yajl_gen_print_callback, print, json);
     alloti_json_object_begin(json, NULL);
     alloti_json_put_string(json, "schema", schema);
+}
+
+void alloti_json_compact(alloti_json *json)
+{
+    if (can_write(json)) {
+        yajl_gen_config(json->generator, yajl_gen_beautify, 0);
+    }
 }
 
 allot_status alloti_json_end(alloti_json *json)
@@ -115,6 +122,19 @@ void alloti_json_put_i64(alloti_json *json, const char *key, int64_t value)
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRId64, value);
+    write_number(json, key, digits);
+}
+
+void alloti_json_put_fixed(alloti_json *json, const char *key, int64_t value, unsigned decimals)
+{
+    uint64_t unit = 1;
+    for (unsigned i = 0; i < decimals; i++) {
+        unit *= 10;
+    }
+    const uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    char digits[48];
+    snprintf(digits, sizeof digits, "%s%" PRIu64 ".%0*" PRIu64, value < 0 ? "-" : "",
+             magnitude / unit, (int)decimals, magnitude % unit);
     write_number(json, key, digits);
 }
 

@@ -21,6 +21,9 @@ typedef struct alloti_json {
  */
 void alloti_json_begin(alloti_json *json, const allot_sink *sink, const char *schema);
 
+/** From here on without line breaks and indentation: for long lists that programs read. */
+void alloti_json_compact(alloti_json *json);
+
 /** End the document's object and write a line end; the first failure since the beginning. */
 ALLOT_NODISCARD allot_status alloti_json_end(alloti_json *json);
 
@@ -34,6 +37,8 @@ void alloti_json_array_end(alloti_json *json);
 void alloti_json_put_u64(alloti_json *json, const char *key, uint64_t value);
 void alloti_json_put_i64(alloti_json *json, const char *key, int64_t value);
 void alloti_json_put_double(alloti_json *json, const char *key, double value);
+/** value / 10^decimals with all its digits: nanoseconds as microseconds (3 decimals). */
+void alloti_json_put_fixed(alloti_json *json, const char *key, int64_t value, unsigned decimals);
 void alloti_json_put_bool(alloti_json *json, const char *key, bool value);
 void alloti_json_put_null(alloti_json *json, const char *key);
 /** NULL text becomes null. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "report/utf8.h"
+#include "core/utf8.h"
 
 enum { COLUMNS_MAX = 24, GAP = 2, FLEX_MIN = 16 };
 

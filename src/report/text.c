@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "report/utf8.h"
+#include "core/utf8.h"
 
 enum { WIDTH_DEFAULT = 100, WIDTH_MIN = 40, TOP_DEFAULT = 10 };
 

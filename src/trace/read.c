@@ -12,7 +12,8 @@ enum { HEAD_SIZE = 64 << 10 };
 static const alloti_reader *const READERS[] = {
     &alloti_reader_native,   &alloti_reader_torch_pickle, &alloti_reader_umpire_json,
     &alloti_reader_timeline, &alloti_reader_chrome,       &alloti_reader_torch_json,
-    &alloti_reader_vma_json, &alloti_reader_umpire_csv,   &alloti_reader_rmm_csv,
+    &alloti_reader_vma_json, &alloti_reader_csv,          &alloti_reader_umpire_csv,
+    &alloti_reader_rmm_csv,
 };
 
 enum { READER_COUNT = sizeof READERS / sizeof READERS[0] };
@@ -26,6 +27,7 @@ static allot_status find_reader(alloti_source *source, allot_trace_format format
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
+    size = size < HEAD_SIZE ? size : HEAD_SIZE;
     if (size == 0) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "byte 0: the file is empty");
     }

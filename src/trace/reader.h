@@ -21,6 +21,7 @@ typedef struct alloti_reader {
 } alloti_reader;
 
 extern const alloti_reader alloti_reader_chrome;
+extern const alloti_reader alloti_reader_csv;
 extern const alloti_reader alloti_reader_native;
 extern const alloti_reader alloti_reader_rmm_csv;
 extern const alloti_reader alloti_reader_timeline;

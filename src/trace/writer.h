@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The table of writers, and the buffered output they write to.
+ * What a writer of traces is, and the buffered output it writes to. The table of all writers is in
+ * report/export.c, since some formats are made from a trace's history.
  */
 #ifndef ALLOTI_TRACE_WRITER_H
 #define ALLOTI_TRACE_WRITER_H
@@ -30,6 +31,9 @@ void alloti_output_printf(alloti_output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void alloti_output_flush(alloti_output *output);
 
+/** A sink over the output, for writers that know sinks only. */
+allot_sink alloti_output_sink(alloti_output *output);
+
 /** Report every few thousand items; cancelling makes `status` ALLOT_STATUS_CANCELLED. */
 void alloti_output_progress(alloti_output *output, uint64_t done, uint64_t total);
 
@@ -39,6 +43,7 @@ typedef struct alloti_writer {
     allot_status (*write)(const allot_trace *trace, alloti_output *output);
 } alloti_writer;
 
+extern const alloti_writer alloti_writer_csv;
 extern const alloti_writer alloti_writer_native;
 extern const alloti_writer alloti_writer_torch;
 

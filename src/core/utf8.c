@@ -4,7 +4,7 @@
  * of the blocks that paths and names really use; the locale of the process is not asked, because a
  * library must not depend on it.
  */
-#include "report/utf8.h"
+#include "core/utf8.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** UTF-8 of unknown origin: what is valid, and how wide it is on a terminal. */
-#ifndef ALLOTI_REPORT_UTF8_H
-#define ALLOTI_REPORT_UTF8_H
+#ifndef ALLOTI_CORE_UTF8_H
+#define ALLOTI_CORE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,4 +22,4 @@ size_t alloti_utf8_columns(const char *text, size_t size);
 /** Bytes of the longest head of a text [size] that takes at most `columns`. */
 size_t alloti_utf8_cut(const char *text, size_t size, size_t columns);
 
-#endif /* ALLOTI_REPORT_UTF8_H */
+#endif /* ALLOTI_CORE_UTF8_H */
