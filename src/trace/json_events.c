@@ -11,6 +11,7 @@
 #include "core/array.h"
 #include "core/number_text.h"
 #include "core/status.h"
+#include "trace/json_special.h"
 
 enum { CHUNK_SIZE = 256 << 10 };
 
@@ -185,9 +186,24 @@ static allot_status json_end(alloti_json_parser *json, uint64_t size)
     return parser_status(json, parsed);
 }
 
+/* Parse the bytes up to the next NaN or Infinity, or that as null. *size: how many are done. */
+static allot_status parse_piece(alloti_json_parser *json, alloti_json_scan *scan,
+                                const uint8_t *data, size_t *size)
+{
+    const size_t plain = alloti_json_plain(scan, data, *size);
+    const size_t special = plain == 0 ? alloti_json_special(data, *size) : 0;
+    if (special != 0) {
+        *size = special;
+        return parser_status(json, yajl_parse(json->parser, (const unsigned char *)"null", 4));
+    }
+    *size = plain != 0 ? plain : 1; /* One byte that is neither: the parser has its say. */
+    return parser_status(json, yajl_parse(json->parser, data, *size));
+}
+
 static allot_status parse_source(alloti_json_parser *json, alloti_source *source,
                                  const alloti_progress *progress)
 {
+    alloti_json_scan scan = {0};
     for (;;) {
         const uint8_t *data = NULL;
         size_t available = 0;
@@ -199,8 +215,8 @@ static allot_status parse_source(alloti_json_parser *json, alloti_source *source
         if (available == 0) {
             return json_end(json, json->chunk_offset);
         }
-        const size_t size = available < CHUNK_SIZE ? available : CHUNK_SIZE;
-        status = parser_status(json, yajl_parse(json->parser, data, size));
+        size_t size = available < CHUNK_SIZE ? available : CHUNK_SIZE;
+        status = parse_piece(json, &scan, data, &size);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }

@@ -16,6 +16,8 @@
 #include "trace/reader.h"
 #include "trace/torch_store.h"
 
+enum { STACK_MIN = 64 };
+
 /** An object or array that is open. */
 typedef struct level {
     bool is_object;
@@ -195,6 +197,9 @@ static allot_status read_json(alloti_source *source, const alloti_progress *prog
 {
     collector c = {0};
     allot_status status = alloti_store_create(builder, &c.store);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_array_reserve(&c.stack, &c.capacity, STACK_MIN, sizeof *c.stack);
+    }
     if (status == ALLOT_STATUS_OK) {
         status = alloti_json_parse(source, progress, receive, &c);
     }

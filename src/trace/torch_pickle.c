@@ -27,6 +27,7 @@
 enum {
     SLICE = 4 << 20, /**< Bytes between two looks at the progress. */
     MARKS_MAX = 1000,
+    STACK_MIN = 64,
     PROTOCOL_MAX = 5,
     RUN_MAX = 999, /**< Frames of a stack that is read in one go; longer ones come in batches. */
 };

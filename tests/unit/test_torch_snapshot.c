@@ -182,6 +182,30 @@ static void addresses_of_64_bits_survive_json(void)
     allot_trace_destroy(trace);
 }
 
+/* Python writes them; JSON does not know them. In texts they are text. */
+static void infinite_and_undefined_numbers_count_as_none(void)
+{
+    allot_trace *const trace = read_good(
+        "{\"segments\": [{\"address\": 1, \"total_size\": 2, \"blocks\": []}],"
+        " \"allocator_settings\": {\"a\": NaN, \"b\": -Infinity, \"c\": Infinity, \"d\": -1.5,"
+        " \"e\": \"NaN \\\" -Infinity\", \"I\": [Infinity, NaN]}}");
+    REQUIRE(trace != NULL);
+    static const char *const KEYS[] = {"a", "b", "c"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        CHECK_EQ(allot_trace_find_setting(trace, KEYS[i])->type, ALLOT_SETTING_NONE);
+    }
+    CHECK(allot_trace_find_setting(trace, "d")->number == -1.5);
+    CHECK_STR(allot_trace_string(trace, allot_trace_find_setting(trace, "e")->string, NULL),
+              "NaN \" -Infinity");
+    allot_trace_destroy(trace);
+    check_refused("{\"segments\": Nan}", "byte ");
+    check_refused("{\"segments\": 1NaN}", "byte ");
+    check_refused("{\"segments\": -Infinite}", "byte ");
+    check_refused("{\"segments\": -", "byte ");
+    check_entry_refused("\"action\": \"alloc\", \"addr\": Infinity, \"size\": 1",
+                        "\"addr\" of a trace entry is None");
+}
+
 static void what_is_no_snapshot_is_refused(void)
 {
     check_refused("{}", "no segments and no trace entries");
@@ -357,6 +381,7 @@ static const check_test TESTS[] = {
     {"categories_by_number_are_looked_up_in_their_list",
      categories_by_number_are_looked_up_in_their_list},
     {"addresses_of_64_bits_survive_json", addresses_of_64_bits_survive_json},
+    {"infinite_and_undefined_numbers_count_as_none", infinite_and_undefined_numbers_count_as_none},
     {"what_is_no_snapshot_is_refused", what_is_no_snapshot_is_refused},
     {"entries_that_miss_something_are_refused", entries_that_miss_something_are_refused},
     {"entries_of_wrong_types_are_refused", entries_of_wrong_types_are_refused},
