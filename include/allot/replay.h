@@ -5,7 +5,7 @@
  * or ask what would have happened under other settings, limits or allocators.
  *
  * A *model* is named by a string: "torch:SETTINGS" (exact; "torch" alone for the defaults), or one
- * of the models for comparison, see allot_replay_models(). "recorded" or NULL is PyTorch's
+ * of the models for comparison, see allot_replay_get_model(). "recorded" or NULL is PyTorch's
  * allocator with the settings in the file.
  */
 #ifndef ALLOT_REPLAY_H
@@ -237,8 +237,8 @@ typedef struct allot_replay_model {
     bool is_exact;
 } allot_replay_model;
 
-/** All models. [*count]; static. Thread-safe. */
-ALLOT_API const allot_replay_model *allot_replay_models(uint32_t *count);
+/** Model number `index`, from 0 on; NULL beyond the last. Static. Thread-safe. */
+ALLOT_API const allot_replay_model *allot_replay_get_model(uint32_t index);
 
 #ifdef __cplusplus
 }

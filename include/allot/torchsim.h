@@ -324,6 +324,9 @@ typedef struct allot_torch_stats {
     uint64_t alloc_count;             /**< Successful allocations. */
     uint64_t driver_alloc_count;      /**< Segments taken and page ranges mapped. */
     uint64_t driver_free_count;       /**< Segments freed and page ranges unmapped. */
+    uint64_t range_map_count;         /**< Of the driver_alloc_count, page ranges mapped. */
+    uint64_t range_unmap_count;       /**< Of the driver_free_count, page ranges unmapped. */
+    uint64_t bytes_taken;             /**< From the driver, all together. */
     uint64_t page_map_count;          /**< Pages mapped. */
     uint64_t page_unmap_count;        /**< Pages unmapped. */
     uint64_t retry_count;             /**< num_alloc_retries: everything cached was released. */

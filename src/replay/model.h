@@ -12,6 +12,8 @@
 
 #include <allot/replay.h>
 
+struct alloti_torchsim_segment;
+
 /** Sizes in bytes, the rest counts. Peaks are kept by alloti_model_note_peaks(). */
 typedef struct alloti_model_stats {
     uint64_t reserved;
@@ -89,6 +91,13 @@ typedef struct alloti_model_ops {
     allot_status (*empty_cache)(alloti_model *model);
 
     void (*survey)(const alloti_model *model, alloti_model_survey *out);
+
+    /**
+     * (optional: live blocks are requested instead) Begin with a recorded state, which only
+     * PyTorch's own allocator under the same settings can. `blocks` gets the name of each block.
+     */
+    allot_status (*load)(alloti_model *model, const struct alloti_torchsim_segment *segments,
+                         uint32_t count, uint64_t *blocks);
 } alloti_model_ops;
 
 /** Raise the peaks to the present values; models call it after every change. */
@@ -110,6 +119,10 @@ static inline void alloti_model_note_peaks(alloti_model_stats *stats)
 ALLOT_NODISCARD allot_status alloti_model_create(const char *spec,
                                                  const alloti_model_params *params,
                                                  alloti_model **out);
+
+/** What a model's calls of the driver cost, `alloc_count` requests served (cost.c). */
+uint64_t alloti_cost_of(const allot_cost_model *cost, const alloti_model_stats *stats,
+                        uint64_t alloc_count);
 
 /** NULL is allowed. */
 void alloti_model_destroy(alloti_model *model);

@@ -99,7 +99,7 @@ allot_status allot_torch_conf_from_trace(const allot_trace *trace, allot_torch_c
         const char *words = allot_trace_string(trace, string->string, NULL);
         if (allot_torch_conf_parse(words, &text, notes != NULL ? notes : &unheard) !=
             ALLOT_STATUS_OK) {
-            return alloti_fail_prefix(ALLOT_STATUS_FORMAT, "recorded settings");
+            return alloti_fail_prefix(ALLOT_STATUS_FORMAT, "recorded settings: ");
         }
     }
     *conf = text;

@@ -21,6 +21,9 @@ uint64_t sim_range_size(const allot_torchsim *sim, uint64_t page)
         const double share = sim->conf.expandable_reserve_share * (double)device;
         wanted = share < (double)full ? (uint64_t)share : full;
     }
+    if (sim->range_bytes != 0) {
+        return sim->range_bytes / page * page;
+    }
     uint64_t size = 0;
     return alloti_round_up(wanted < full ? wanted : full, page, &size) ? size : full;
 }
@@ -145,6 +148,8 @@ static allot_status map_block(allot_torchsim *sim, uint32_t block, uint64_t size
     sim_block_cache(sim, block);
     sim_gauge_add(&sim->stats.reserved, bytes);
     sim->stats.driver_alloc_count++;
+    sim->stats.range_map_count++;
+    sim->stats.bytes_taken += bytes;
     sim->stats.page_map_count += bytes / range->page;
     sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_MAP, &sim->blocks[block], address, bytes);
     *done = true;
@@ -238,6 +243,7 @@ void sim_block_unmap(allot_torchsim *sim, uint32_t block)
     sim->driver.unmap(sim->driver.context, address, bytes);
     sim_gauge_sub(&sim->stats.reserved, bytes);
     sim->stats.driver_free_count++;
+    sim->stats.range_unmap_count++;
     sim->stats.page_unmap_count += bytes / range->page;
     sim_pool *pool = sim_pool_of(sim, content->list);
     pool->segment_count -= pool->segment_count > 0;

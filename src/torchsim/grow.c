@@ -46,6 +46,7 @@ allot_status sim_grow(allot_torchsim *sim, sim_request *request)
     sim_gauge_add(&sim->stats.reserved, content.size);
     sim_gauge_add(&sim->stats.segment_count, 1);
     sim->stats.driver_alloc_count++;
+    sim->stats.bytes_taken += content.size;
     sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_ALLOC, &content, content.address, content.size);
     return ALLOT_STATUS_OK;
 }

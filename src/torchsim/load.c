@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Filling an empty allocator with a recorded state. */
 #include "core/array.h"
+#include "core/size_math.h"
 #include "core/status.h"
 #include "torchsim/sim.h"
 
@@ -42,7 +43,7 @@ static void count_active(allot_torchsim *sim, const sim_block *block)
 
 /** Append one block to the chain that ends in *last. */
 static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segment, uint32_t range,
-                      uint32_t index, uint32_t *last)
+                      uint32_t index, uint32_t *names, uint32_t *last)
 {
     const alloti_torchsim_block *from = &segment->blocks[index];
     sim_block content = empty_block(segment, range);
@@ -51,7 +52,7 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
     const uint32_t block = sim_block_new(sim, &content);
     sim_block_splice(sim, block, *last, ALLOT_NONE);
     *last = block;
-    segment->names[index] = ALLOT_NONE;
+    names[segment->block_first + index] = ALLOT_NONE;
     if (from->state == ALLOT_BLOCK_INACTIVE) {
         sim_block_cache(sim, block);
         return;
@@ -59,7 +60,7 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
     sim_block *made = &sim->blocks[block];
     made->requested = from->requested;
     made->state = SIM_ALLOCATED;
-    segment->names[index] = block;
+    names[segment->block_first + index] = block;
     if (from->state == ALLOT_BLOCK_PENDING_FREE) {
         made->state = SIM_PENDING;
         made->uses = SIM_USED;
@@ -75,7 +76,7 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
 }
 
 static allot_status add_blocks(allot_torchsim *sim, const alloti_torchsim_segment *segment,
-                               uint32_t range, uint32_t *last)
+                               uint32_t range, uint32_t *names, uint32_t *last)
 {
     uint64_t address = segment->address;
     allot_status status = sim_reserve_blocks(sim, segment->block_count);
@@ -84,7 +85,7 @@ static allot_status add_blocks(allot_torchsim *sim, const alloti_torchsim_segmen
             return fail_segment(segment, "its blocks leave a gap or overlap");
         }
         address += segment->blocks[i].size;
-        add_block(sim, segment, range, i, last);
+        add_block(sim, segment, range, i, names, last);
     }
     if (status == ALLOT_STATUS_OK && address != segment->address + segment->size) {
         return fail_segment(segment, "its blocks do not fill it");
@@ -101,10 +102,11 @@ static void count_inactive_split(allot_torchsim *sim, uint32_t last)
     }
 }
 
-static allot_status load_classic(allot_torchsim *sim, const alloti_torchsim_segment *segment)
+static allot_status load_classic(allot_torchsim *sim, const alloti_torchsim_segment *segment,
+                                 uint32_t *names)
 {
     uint32_t last = ALLOT_NONE;
-    const allot_status status = add_blocks(sim, segment, ALLOT_NONE, &last);
+    const allot_status status = add_blocks(sim, segment, ALLOT_NONE, names, &last);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -141,7 +143,7 @@ static uint32_t add_unmapped(allot_torchsim *sim, const alloti_torchsim_segment 
 
 /** The range of an expandable stretch and of all later ones that belong to it. */
 static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segment *segments,
-                               uint32_t count, bool *done)
+                               uint32_t count, uint32_t *names, bool *done)
 {
     const alloti_torchsim_segment *first = &segments[0];
     const uint64_t page = first->is_large ? sim->conf.large_segment_size : SIM_SMALL_SEGMENT;
@@ -149,6 +151,9 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
         .address = first->address, .size = sim_range_size(sim, page), .page = page};
     uint32_t range = ALLOT_NONE;
     uint32_t last = ALLOT_NONE;
+    if (content.address > UINT64_MAX - content.size) {
+        content.size = (UINT64_MAX - content.address) / page * page;
+    }
     allot_status status = sim_range_new(sim, &content, &range);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
         const alloti_torchsim_segment *segment = &segments[i];
@@ -168,7 +173,7 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
             if (last != ALLOT_NONE) {
                 last = add_unmapped(sim, first, range, last, segment->address);
             }
-            status = add_blocks(sim, segment, range, &last);
+            status = add_blocks(sim, segment, range, names, &last);
             sim_gauge_add(&sim->stats.reserved, segment->size);
         }
     }
@@ -181,26 +186,47 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
     return status;
 }
 
+/** The built-in driver goes on above everything that was loaded. */
+static allot_status place_driver(allot_torchsim *sim, uint64_t end)
+{
+    for (uint64_t i = 0; i < sim->range_count; i++) {
+        const uint64_t range_end = sim->ranges[i].address + sim->ranges[i].size;
+        end = range_end > end ? range_end : end;
+    }
+    uint64_t next = 0;
+    if (!alloti_align_up(end, SIM_ROUND_LARGE, &next)) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "segments end at %#llx", (unsigned long long)end);
+    }
+    sim->builtin.next = next > sim->builtin.next ? next : sim->builtin.next;
+    sim->builtin.used = sim->stats.reserved.now;
+    if (sim->builtin.used > sim->builtin.limit) {
+        return alloti_fail(ALLOT_STATUS_DEVICE_MEMORY,
+                           "the state to begin with holds more than the limit");
+    }
+    return ALLOT_STATUS_OK;
+}
+
 allot_status alloti_torchsim_load(allot_torchsim *sim, const alloti_torchsim_segment *segments,
-                                  uint32_t count)
+                                  uint32_t count, uint32_t *names)
 {
     bool *done = alloti_calloc_array(count, sizeof(*done));
     if (done == NULL && count > 0) {
         return alloti_fail_memory(count);
     }
     allot_status status = ALLOT_STATUS_OK;
+    uint64_t end = 0;
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
-        if (i > 0 && segments[i].address < segments[i - 1].address + segments[i - 1].size) {
+        uint64_t segment_end = 0;
+        if (!alloti_add(segments[i].address, segments[i].size, &segment_end) ||
+            segments[i].address < end) {
             status = fail_segment(&segments[i], "overlaps the one before it");
         } else if (!segments[i].is_expandable) {
-            status = load_classic(sim, &segments[i]);
+            status = load_classic(sim, &segments[i], names);
         } else if (!done[i]) {
-            status = load_range(sim, &segments[i], count - i, &done[i]);
+            status = load_range(sim, &segments[i], count - i, names, &done[i]);
         }
+        end = segment_end;
     }
     free(done);
-    if (status == ALLOT_STATUS_OK && sim->is_builtin) {
-        sim->builtin.used = sim->stats.reserved.now;
-    }
-    return status;
+    return status != ALLOT_STATUS_OK || !sim->is_builtin ? status : place_driver(sim, end);
 }

@@ -224,6 +224,23 @@ const allot_torch_stats *allot_torchsim_get_stats(const allot_torchsim *sim)
     return &sim->stats;
 }
 
+void alloti_torchsim_set_range_bytes(allot_torchsim *sim, uint64_t bytes)
+{
+    sim->range_bytes = bytes;
+}
+
+uint64_t alloti_torchsim_largest_free(const allot_torchsim *sim)
+{
+    uint64_t largest = 0;
+    for (uint64_t at = 0; at < sim->block_count; at++) {
+        const sim_block *block = &sim->blocks[at];
+        if (block->state == SIM_FREE && block->mapped && block->size > largest) {
+            largest = block->size;
+        }
+    }
+    return largest;
+}
+
 static allot_block_state public_state(const sim_block *block)
 {
     switch ((sim_state)block->state) {

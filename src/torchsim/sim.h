@@ -105,6 +105,7 @@ struct allot_torchsim {
     uint64_t limit;   /**< UINT64_MAX: none. */
     uint64_t allowed; /**< Bytes that the fraction allows; UINT64_MAX: no fraction. */
     bool has_fraction;
+    uint64_t range_bytes; /**< Bytes to reserve for a range where that is known; else 0. */
     uint32_t version;
     allot_torch_completion completion;
     void (*on_event)(void *context, const allot_torch_event *event);
@@ -257,16 +258,23 @@ typedef struct alloti_torchsim_segment {
     bool is_expandable;
     const alloti_torchsim_block *blocks;
     uint32_t block_count;
-    uint32_t *names; /**< [block_count] out: the name of each block that is not free. */
+    uint32_t block_first; /**< Index of its first block in `names`. */
 } alloti_torchsim_segment;
 
 /**
- * Fill an empty allocator. Stretches of the same stream, pool and size class become one range.
+ * Fill an empty allocator; `names` gets the name of each block, ALLOT_NONE for free ones. Stretches
+ * of the same stream, pool and size class become one range.
  * ALLOT_STATUS_FORMAT if segments overlap or blocks leave gaps.
  */
 ALLOT_NODISCARD allot_status alloti_torchsim_load(allot_torchsim *sim,
                                                   const alloti_torchsim_segment *segments,
-                                                  uint32_t count);
+                                                  uint32_t count, uint32_t *names);
+
+/** Reserve ranges of this many bytes (cut to whole pages) instead of what the limit gives. */
+void alloti_torchsim_set_range_bytes(allot_torchsim *sim, uint64_t bytes);
+
+/** Largest cached block. O(blocks). */
+uint64_t alloti_torchsim_largest_free(const allot_torchsim *sim);
 
 /** Whether a request would be served from the cache as it stands; nothing changes. */
 bool alloti_torchsim_would_hit(const allot_torchsim *sim, uint64_t size, uint64_t stream,
