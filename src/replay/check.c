@@ -336,6 +336,9 @@ static allot_status init(checker *check, const allot_replay_check_options *optio
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < requests->pool_count; i++) {
         status = allot_torchsim_pool_create(check->sim, NULL, NULL);
     }
+    if (status == ALLOT_STATUS_OK && options->limit == 0) {
+        alloti_torchsim_set_range_bytes(check->sim, requests->range_bytes);
+    }
     return status == ALLOT_STATUS_OK ? load_initial(check) : status;
 }
 

@@ -234,7 +234,10 @@ static allot_status build(allot_requests *requests)
     if (status == ALLOT_STATUS_OK) {
         status = alloti_requests_undo(requests);
     }
-    return status == ALLOT_STATUS_OK ? alloti_requests_make_steps(requests) : status;
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_requests_make_steps(requests);
+    }
+    return status == ALLOT_STATUS_OK ? alloti_requests_find_ranges(requests) : status;
 }
 
 static allot_status init(allot_requests *requests, const allot_trace *trace, uint32_t device)

@@ -5,7 +5,7 @@
  * Every use of an address from its allocation to its end is a *slot*, also where the allocation or
  * the end lies outside of the trace.
  * Built in this order: slots (requests.c), the state before the first event (undo.c), what the
- * program did (steps.c).
+ * program did (steps.c), how large address ranges are (ranges.c).
  */
 #ifndef ALLOTI_REPLAY_REQUESTS_H
 #define ALLOTI_REPLAY_REQUESTS_H
@@ -52,6 +52,8 @@ struct allot_requests {
     uint32_t initial_segment_count;
     uint32_t initial_block_count;
 
+    uint64_t range_bytes; /**< Size of an expandable range as far as addresses tell; or 0. */
+
     alloti_step *steps;
     uint64_t step_count;
     uint64_t step_capacity;
@@ -75,6 +77,9 @@ ALLOT_NODISCARD allot_status alloti_requests_undo(allot_requests *requests);
 
 /** Derive the steps and the recorded peaks (steps.c). */
 ALLOT_NODISCARD allot_status alloti_requests_make_steps(allot_requests *requests);
+
+/** Find range_bytes (ranges.c). */
+ALLOT_NODISCARD allot_status alloti_requests_find_ranges(allot_requests *requests);
 
 /** Fail for an inconsistency at an event; ALLOT_STATUS_FORMAT. */
 allot_status alloti_requests_fail(const allot_requests *requests, uint64_t event, const char *what);
