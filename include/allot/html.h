@@ -26,7 +26,7 @@ extern "C" {
 /** Options of every page. Zero-initialise, then set struct_size. */
 typedef struct allot_html_options {
     size_t struct_size;
-    const char *name;   /**< Of the file, for the title; NULL for none. */
+    const char *name;   /**< Of the file, for the title; folders are left out. NULL for none. */
     const char *name_b; /**< Of the second file (diff); NULL for none. */
     uint64_t limit;     /**< Bytes that the device can give, drawn as a line; 0: not known. */
     uint32_t block_max; /**< Blocks drawn one by one, the largest ones; smaller ones are shown as

@@ -2,8 +2,8 @@
 /* The page of `diff`: what differs as tables, and the two histories one above the other. */
 #include <stdio.h>
 
+#include "core/size_text.h"
 #include "report/html_write.h"
-#include "report/text.h"
 
 static void put_row(alloti_json *json, const char *label, uint64_t a, uint64_t b)
 {

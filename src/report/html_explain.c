@@ -2,8 +2,8 @@
 /* The pages of `inspect` and `explain`: one history, and sentences about one moment of it. */
 #include <stdio.h>
 
+#include "core/size_text.h"
 #include "report/html_write.h"
-#include "report/text.h"
 
 static const char *plural(uint64_t count)
 {
@@ -33,16 +33,21 @@ static allot_status put_moment(const alloti_html_subject *subject, const allot_m
 {
     allot_moment_totals totals;
     allot_moment_get_totals(moment, &totals);
-    char where[32] = "Before the trace";
+    allot_events events;
+    allot_trace_get_events(allot_history_trace(subject->history),
+                           allot_history_device(subject->history), &events);
+    char where[32] = "Before the first event: ";
     if (totals.event != ALLOT_NONE) {
-        snprintf(where, sizeof where, "At event %u", totals.event);
+        snprintf(where, sizeof where, "At event %u: ", totals.event);
+    } else if (events.count == 0) {
+        where[0] = '\0';
     }
     if (totals.segment_count != 0) {
-        alloti_html_verdict_begin(json, "info", "%s: %s in use, %s reserved", where,
+        alloti_html_verdict_begin(json, "info", "%s%s in use, %s reserved", where,
                                   alloti_size(totals.active).text,
                                   alloti_size(totals.reserved).text);
     } else {
-        alloti_html_verdict_begin(json, "info", "%s: %s in use", where,
+        alloti_html_verdict_begin(json, "info", "%s%s in use", where,
                                   alloti_size(totals.active).text);
     }
     const allot_status status = put_largest_line(subject, moment, json);
@@ -88,6 +93,24 @@ static void put_oom_headline(const allot_oom *oom, alloti_json *json)
     }
 }
 
+/** What keeps free memory apart, and what would have helped. */
+static void put_pins(const alloti_html_subject *subject, const allot_oom *oom, alloti_json *json)
+{
+    if (oom->pin_line_count != 0 && oom->pin_lines[0].kept_size != 0) {
+        const allot_pin_line *const pin = &oom->pin_lines[0];
+        alloti_html_sentence(json, "%u block%s (%s) from %s keep%s %s of free memory apart.",
+                             pin->block_count, plural(pin->block_count),
+                             alloti_size(pin->size).text,
+                             allot_lines_text(subject->lines, pin->line),
+                             pin->block_count == 1 ? "s" : "", alloti_size(pin->kept_size).text);
+    }
+    alloti_html_sentence(json,
+                         "Expandable segments would have had a free range of %s, packing the live "
+                         "blocks one of %s.",
+                         alloti_size(oom->expandable_largest).text,
+                         alloti_size(oom->compacted_largest).text);
+}
+
 static allot_status put_oom(const alloti_html_subject *subject, const allot_moment *moment,
                             alloti_json *json)
 {
@@ -100,19 +123,9 @@ static allot_status put_oom(const alloti_html_subject *subject, const allot_mome
     alloti_html_sentence(json, "%s reserved, %s in use, %s left with the driver.",
                          alloti_size(oom.totals.reserved).text, alloti_size(oom.totals.active).text,
                          alloti_size(oom.device_free).text);
-    if (oom.pin_line_count != 0) {
-        const allot_pin_line *const pin = &oom.pin_lines[0];
-        alloti_html_sentence(json, "%u block%s (%s) from %s keep%s %s of free memory apart.",
-                             pin->block_count, plural(pin->block_count),
-                             alloti_size(pin->size).text,
-                             allot_lines_text(subject->lines, pin->line),
-                             pin->block_count == 1 ? "s" : "", alloti_size(pin->kept_size).text);
+    if (oom.verdict == ALLOT_OOM_FRAGMENTED) {
+        put_pins(subject, &oom, json);
     }
-    alloti_html_sentence(json,
-                         "Expandable segments would have had a free range of %s, packing the live "
-                         "blocks one of %s.",
-                         alloti_size(oom.expandable_largest).text,
-                         alloti_size(oom.compacted_largest).text);
     status = put_largest_line(subject, moment, json);
     alloti_html_verdict_end(json);
     allot_oom_fini(&oom);

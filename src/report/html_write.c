@@ -8,6 +8,13 @@
 
 enum { SENTENCE_BYTES = 2048 };
 
+/* A page is passed on: the folders of the machine that made it are nobody's business. */
+static const char *file_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 allot_html_options alloti_html_options(const allot_html_options *options)
 {
     allot_html_options copy = {.struct_size = sizeof copy};
@@ -15,8 +22,8 @@ allot_html_options alloti_html_options(const allot_html_options *options)
         const size_t size = options->struct_size < sizeof copy ? options->struct_size : sizeof copy;
         memcpy(&copy, options, size);
     }
-    copy.name = copy.name != NULL ? copy.name : "trace";
-    copy.name_b = copy.name_b != NULL ? copy.name_b : "second trace";
+    copy.name = copy.name != NULL ? file_name(copy.name) : "trace";
+    copy.name_b = copy.name_b != NULL ? file_name(copy.name_b) : "second trace";
     return copy;
 }
 

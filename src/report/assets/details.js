@@ -36,8 +36,15 @@ function eventText(trace, point) {
     return formatCount(point - 1) + time;
 }
 
+// " at event 12", for titles; nothing where a trace has no events.
+function momentText(trace, point) {
+    if (trace.points === 1) return "";
+    return point > 0 ? " at event " + formatCount(point - 1) : " before the first event";
+}
+
 function lifeText(trace, i) {
     const {start, end} = trace.allocations;
+    if (trace.points === 1) return "when the snapshot was taken";
     const from = start[i] === 0 ? "from before the trace" : "from event " + formatCount(start[i] - 1);
     if (end[i] >= trace.points) return from + ", still live at the end";
     const events = end[i] - start[i];

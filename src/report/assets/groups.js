@@ -36,7 +36,7 @@ class Groups {
         rows.sort((a, b) => key[b] - key[a] || peak[b] - peak[a]);
         this.head.replaceChildren(el("th", {}, {line: "Code line", stack: "Stack", category: "Category"}[mode]),
             this.#column("now", "Now"), this.#column("peak", "Most"), this.#column("blocks", "Blocks"));
-        this.title.textContent = "Who holds memory at event " + (moment > 0 ? formatCount(moment - 1) : "0 (start)");
+        this.title.textContent = "Who holds memory" + momentText(trace, moment);
         const left = rows.length - GROUP_ROWS;
         this.note.textContent = formatBytes(now.total) + " in use" + (left > 0 ? "; the first " + GROUP_ROWS + " of " + formatCount(rows.length) : "") +
             (mode === "category" && trace.meta.categories_inferred ? "; categories are inferred from lifetimes and stacks" : "");

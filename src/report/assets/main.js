@@ -14,8 +14,8 @@ function tile(name, value, note, state) {
 function tiles(trace) {
     const {summary, limit, marks, has} = trace.meta;
     return el("dl", {class: "tiles"},
-        tile("Peak allocated", formatBytes(summary.peak_allocated), "event " + (summary.peak_point ? formatCount(summary.peak_point - 1) : "0")),
-        has.segments ? tile("Peak reserved", formatBytes(summary.peak_reserved),
+        tile(trace.points > 1 ? "Peak allocated" : "Allocated", formatBytes(summary.peak_allocated), summary.peak_point ? "event " + formatCount(summary.peak_point - 1) : null),
+        has.segments ? tile(trace.points > 1 ? "Peak reserved" : "Reserved", formatBytes(summary.peak_reserved),
             summary.peak_reserved ? ((100 * summary.peak_allocated) / summary.peak_reserved).toFixed(0) + " % used at best" : null) : null,
         limit ? tile("Limit", formatBytes(limit)) : null,
         marks.length ? tile("Out of memory", marks.length === 1 ? "once" : marks.length + " times",
@@ -24,7 +24,7 @@ function tiles(trace) {
 }
 
 function verdictCard({level, headline, text}) {
-    return el("section", {class: "verdict " + level}, el("p", {class: "lead"}, headline), text.map((line) => el("p", {}, line)));
+    return el("section", {class: "verdict " + level}, el("p", {class: "lead"}, headline), text.length ? el("p", {}, text.join(" ")) : null);
 }
 
 function build(header, columns) {
@@ -32,7 +32,7 @@ function build(header, columns) {
     const traces = header.traces.map((meta) => new Trace(meta, columns));
     const several = traces.length > 1;
     const panels = traces.map((trace) =>
-        new Panel(trace, tip, several ? trace.meta.name + ", memory over time" : trace.points > 1 ? "Memory over time" : "Memory"));
+        new Panel(trace, tip, several ? trace.meta.name + ", memory over time" : trace.points > 1 ? "Memory over time" : "Snapshot without a history"));
     const advice = header.advice ? adviceCard(header, columns, tip) : null;
     const parts = [];
     if (header.verdict) parts.push(verdictCard(header.verdict));

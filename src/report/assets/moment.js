@@ -43,7 +43,7 @@ class Moment {
             for (const [, hole] of this.#holes(segment)) largest = Math.max(largest, hole);
         }
         const free = Math.max(0, size - used);
-        this.title.textContent = "Segments at event " + (moment > 0 ? formatCount(moment - 1) : "0 (start)");
+        this.title.textContent = "Segments" + momentText(trace, moment);
         this.summary.textContent = formatCount(this.list.length) + (this.list.length === 1 ? " segment" : " segments") +
             ", " + formatBytes(size) + " reserved, " + formatBytes(free) + " free; largest free range " + formatBytes(largest) +
             (free > 0 ? ", fragmentation " + (100 * (1 - largest / free)).toFixed(0) + " %" : "");

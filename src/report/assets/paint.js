@@ -123,7 +123,7 @@ function drawXAxis(g, surface, view, y) {
     const name = time ? "time" : "event";
     g.textAlign = "left";
     g.fillStyle = palette.soft;
-    g.fillText(name, surface.left - g.measureText(name).width - 12, y + 14);
+    g.fillText(name, Math.max(0, surface.left - g.measureText(name).width - 26), y + 14);
     const offset = time ? 0 : 1;
     let end = -Infinity;
     for (const tick of decimalTicks(view.low - offset, view.high - offset, width / 95)) {

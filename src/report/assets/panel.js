@@ -15,7 +15,7 @@ class Panel {
         this.map = this.timeline && trace.meta.has.addresses ? new AddressMap(this) : null;
         this.segments = trace.meta.has.addresses && trace.segments.count ? new Moment(this) : null;
         this.groups = new Groups(this);
-        this.node = el("div", {class: "panel"}, this.#chartCard(title), this.#side());
+        this.node = el("div", {class: this.timeline ? "panel" : "panel state"}, this.#chartCard(title), this.#side());
         new ResizeObserver(() => this.redraw()).observe(this.node);
     }
 
@@ -33,10 +33,11 @@ class Panel {
             this.timeline ? el("div", {class: "choice", role: "group", "aria-label": "Go to"}, jumps.map(([text, key, go]) =>
                 el("button", {type: "button", title: "Key " + key, onclick: go}, text))) : null,
             el("div", {class: "search"}, this.query, this.found));
+        this.range = el("output", {class: "range"});
         const legend = el("p", {class: "legend"}, el("span", {class: "key bands"}, "allocated, by colour"),
             this.trace.meta.has.segments ? el("span", {class: "key reserved"}, "reserved") : null,
             this.trace.meta.has.segments ? el("span", {class: "key held"}, "reserved, not in use") : null,
-            this.trace.meta.limit ? el("span", {class: "key limit"}, "limit") : null);
+            this.trace.meta.limit ? el("span", {class: "key limit"}, "limit") : null, this.range);
         const small = this.trace.meta.summary.small_count;
         return el("section", {class: "card charts"}, el("div", {class: "bar"}, el("h2", {}, title)), tools,
             this.timeline ? [legend, this.timeline.node, this.strip.node] : null,
@@ -63,10 +64,18 @@ class Panel {
         if (this.timeline?.surface.fit()) {
             const samples = sampleColumns(this.trace, this.mode, this.view.edges(this.timeline.surface.plotPixels));
             this.timeline.draw(samples);
+            this.range.textContent = this.#rangeText();
             if (this.strip.surface.fit()) this.strip.draw();
             if (this.map?.surface.fit()) this.map.draw(samples);
         }
         this.segments?.draw();
+    }
+
+    #rangeText() {
+        const {trace, view} = this;
+        if (view.axis === "time") return formatDuration(view.low) + " to " + formatDuration(view.high);
+        const first = Math.max(0, Math.floor(view.low) - 1), end = Math.min(Math.ceil(view.high) - 2, trace.points - 2);
+        return "events " + formatCount(first) + " to " + formatCount(Math.max(first, end));
     }
 
     // Everything that depends on moment, mode or search.

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* The page of `advise`: the table, and a replay of the best rows for the chart beside it. */
+#include <stdio.h>
+#include <string.h>
+
+#include <allot/replay.h>
+
+#include "core/size_text.h"
+#include "report/html_write.h"
+
+enum {
+    ROWS = 20,      /* of the table */
+    REPLAYS = 8,    /* rows with a line in the chart */
+    SAMPLES = 4000, /* of a line */
+};
+
+static const char *setting_text(const char *setting)
+{
+    return *setting != '\0' ? setting : "(PyTorch's defaults)";
+}
+
+static const char *result_text(const allot_advice_row *row, char *buffer, size_t size)
+{
+    if (row->finishes) {
+        return "finishes";
+    }
+    snprintf(buffer, size, "out of memory at event %llu", (unsigned long long)row->stop_event);
+    return buffer;
+}
+
+static void put_row(const allot_advice_row *row, const allot_advice_row *present, alloti_json *json)
+{
+    char result[64];
+    alloti_json_put_string(json, NULL, setting_text(row->setting));
+    alloti_json_put_u64(json, NULL, row->peak_reserved);
+    alloti_json_put_i64(json, NULL, (int64_t)(row->roomy_reserved - present->roomy_reserved));
+    if (row->limit_min != 0) {
+        alloti_json_put_u64(json, NULL, row->limit_min);
+    } else {
+        alloti_json_put_null(json, NULL);
+    }
+    alloti_json_put_u64(json, NULL, row->driver_calls);
+    alloti_json_put_u64(json, NULL, row->retries);
+    alloti_json_put_double(json, NULL, row->cost_ns);
+    alloti_json_put_string(json, NULL, result_text(row, result, sizeof result));
+}
+
+static void write_rows(const allot_advice *advice, uint32_t row_count, uint32_t replay_count,
+                       alloti_json *json)
+{
+    static const alloti_html_column COLUMNS[] = {
+        {"Setting", "code"},         {"Peak reserved", "bytes"}, {"Without a limit", "change"},
+        {"Runs from", "bytes"},      {"Driver calls", "number"}, {"Retries", "number"},
+        {"Driver time", "duration"}, {"Recorded part", "text"},
+    };
+    allot_advice_row present;
+    alloti_html_rows_begin(json, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
+    for (uint32_t i = 0; i < row_count; i++) {
+        allot_advice_row row;
+        allot_advice_get_row(advice, i, &row);
+        present = i == 0 ? row : present;
+        alloti_html_row_begin(json, row.finishes ? "good" : "bad");
+        put_row(&row, &present, json);
+        alloti_json_array_end(json);
+        alloti_json_put_index(json, "replay", i < replay_count ? i : ALLOT_NONE);
+        alloti_json_object_end(json);
+    }
+    alloti_json_array_end(json);
+}
+
+static const char *headline(const allot_advice_summary *summary, char *buffer, size_t size)
+{
+    switch (summary->verdict) {
+    case ALLOT_ADVICE_VERDICT_CHANGE:
+        snprintf(buffer, size, "Set %s", setting_text(summary->recommended));
+        return buffer;
+    case ALLOT_ADVICE_VERDICT_KEEP:
+        return "Keep the present setting";
+    case ALLOT_ADVICE_VERDICT_NOTHING_HELPS:
+        snprintf(buffer, size, "Nothing helps: the live blocks alone need %s",
+                 alloti_size(summary->live_peak).text);
+        return buffer;
+    case ALLOT_ADVICE_VERDICT_NOT_FOUND:
+        return "No setting that was tried runs within the limit";
+    case ALLOT_ADVICE_VERDICT_CANNOT_SAY:
+    default:
+        return "This trace does not hold what a replay needs";
+    }
+}
+
+static void write_advice(const allot_advice *advice, const allot_advice_summary *summary,
+                         uint32_t row_count, uint32_t replay_count, alloti_json *json)
+{
+    char text[1200];
+    alloti_json_object_begin(json, "advice");
+    alloti_json_put_string(json, "headline", headline(summary, text, sizeof text));
+    alloti_json_array_begin(json, "text");
+    alloti_json_put_string(json, NULL, allot_advice_reason(advice));
+    alloti_json_array_end(json);
+    if (summary->recommended != NULL) {
+        snprintf(text, sizeof text, "PYTORCH_CUDA_ALLOC_CONF=%s", summary->recommended);
+        alloti_json_put_string(json, "setting", text);
+    }
+    alloti_json_put_index(json, "recommended", summary->recommended_row);
+    write_rows(advice, row_count, replay_count, json);
+    alloti_json_array_begin(json, "notes");
+    if (summary->is_checked) {
+        snprintf(text, sizeof text, "The model places %llu of %llu recorded blocks as recorded.",
+                 (unsigned long long)summary->placements_equal,
+                 (unsigned long long)summary->placements);
+        alloti_json_put_string(json, NULL, text);
+    }
+    for (uint32_t i = 0; i < allot_advice_note_count(advice); i++) {
+        alloti_json_put_string(json, NULL, allot_advice_note(advice, i));
+    }
+    alloti_json_array_end(json);
+    alloti_json_object_end(json);
+}
+
+/** Where memory goes, if a setting alone does not help. */
+static void write_lines(const allot_advice *advice, alloti_json *json)
+{
+    static const alloti_html_column COLUMNS[] = {
+        {"Code line", "text"}, {"Holds", "bytes"}, {"Blocks", "number"}};
+    alloti_json_array_begin(json, "tables");
+    alloti_json_object_begin(json, NULL);
+    alloti_json_put_string(json, "title", "Lines of code that hold most when most is needed");
+    alloti_html_rows_begin(json, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
+    for (uint32_t i = 0; i < allot_advice_line_count(advice); i++) {
+        allot_advice_line line;
+        allot_advice_get_line(advice, i, &line);
+        alloti_html_row_begin(json, NULL);
+        alloti_json_put_string(json, NULL, line.text);
+        alloti_json_put_u64(json, NULL, line.bytes);
+        alloti_json_put_u64(json, NULL, line.count);
+        alloti_html_row_end(json);
+    }
+    alloti_json_array_end(json);
+    alloti_json_object_end(json);
+    alloti_json_array_end(json);
+}
+
+/** Reserved bytes of a replay as steps. */
+static void write_samples(const allot_replay_result *result, alloti_html_page *page)
+{
+    for (unsigned c = 0; c < 2; c++) {
+        alloti_pack_column column = alloti_pack_begin(&page->pack, true);
+        for (uint32_t i = 0; i < result->sample_count; i++) {
+            const allot_replay_sample *const sample = &result->samples[i];
+            alloti_pack_put(&column, c == 0 ? sample->event + 1 : sample->reserved);
+        }
+        alloti_pack_end(&column, &page->json, c == 0 ? "point" : "bytes");
+    }
+}
+
+static allot_status write_replay(const allot_requests *requests, const allot_advice_row *row,
+                                 bool is_present, const allot_advice_summary *summary,
+                                 alloti_html_page *page)
+{
+    char model[ALLOT_TORCH_CONF_TEXT_MAX + 16];
+    snprintf(model, sizeof model, "torch%s%s", *row->setting != '\0' ? ":" : "", row->setting);
+    const allot_replay_options options = {.struct_size = sizeof options,
+                                          .model = model,
+                                          .limit = summary->limit,
+                                          .fraction = summary->fraction,
+                                          .sample_count = SAMPLES};
+    allot_replay_result *result = NULL;
+    const allot_status status = allot_replay_run(requests, &options, &result);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    alloti_json_object_begin(&page->json, NULL);
+    alloti_json_put_string(&page->json, "name", setting_text(row->setting));
+    alloti_json_put_bool(&page->json, "recorded", is_present);
+    if (result->oom_count != 0) {
+        alloti_json_put_u64(&page->json, "oom_event", result->oom_event);
+    }
+    write_samples(result, page);
+    alloti_json_object_end(&page->json);
+    allot_replay_result_destroy(result);
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status write_replays(const allot_history *history, const allot_advice *advice,
+                                  uint32_t count, const allot_advice_summary *summary,
+                                  alloti_html_page *page)
+{
+    allot_requests *requests = NULL;
+    allot_status status = ALLOT_STATUS_OK;
+    if (count != 0) {
+        status = allot_requests_create(allot_history_trace(history), allot_history_device(history),
+                                       &requests, NULL);
+    }
+    alloti_json_array_begin(&page->json, "replays");
+    for (uint32_t i = 0; i < count && status == ALLOT_STATUS_OK; i++) {
+        allot_advice_row row;
+        allot_advice_get_row(advice, i, &row);
+        status = write_replay(requests, &row, i == 0, summary, page);
+    }
+    alloti_json_array_end(&page->json);
+    allot_requests_destroy(requests);
+    return status;
+}
+
+allot_status allot_html_advise(const allot_history *history, const allot_advice *advice,
+                               const allot_html_options *given, const allot_sink *sink)
+{
+    const allot_html_options options = alloti_html_options(given);
+    allot_advice_summary summary;
+    allot_advice_get_summary(advice, &summary);
+    const uint32_t all = allot_advice_row_count(advice);
+    const uint32_t row_count = all < ROWS ? all : ROWS;
+    const uint32_t replay_count = all < REPLAYS ? all : REPLAYS;
+    alloti_html_page page;
+    alloti_html_subject subject;
+    alloti_html_page_begin(&page, "advise", options.name);
+    allot_status status = alloti_html_subject_init(&subject, history, &options);
+    if (status == ALLOT_STATUS_OK) {
+        write_advice(advice, &summary, row_count, replay_count, &page.json);
+        write_lines(advice, &page.json);
+        status = write_replays(history, advice, replay_count, &summary, &page);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        const uint64_t limit = options.limit != 0 ? options.limit : summary.limit;
+        status = alloti_html_write_one(&subject, limit, alloti_html_first_event(history), &options,
+                                       &page);
+    }
+    alloti_html_subject_fini(&subject);
+    return alloti_html_page_finish(&page, status, sink);
+}
