@@ -466,14 +466,29 @@ static void put_snapshot(torch_writer *t)
     alloti_pickle_dict_end(&t->pickle);
 }
 
+/* Whether anything happened on a device, or in pinned memory. */
+static bool has_content(const allot_trace *trace)
+{
+    for (uint32_t i = 0; i < allot_trace_device_count(trace); i++) {
+        const allot_trace_device *const device = allot_trace_get_device(trace, i);
+        allot_events events;
+        allot_trace_get_events(trace, i, &events);
+        if (device->memory != ALLOT_MEMORY_CPU &&
+            (events.count != 0 || device->segment_count != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* PyTorch numbers few devices; a trace of another kind may have any number. */
 enum { DEVICES_MAX = 4096 };
 
 static allot_status check_devices(const allot_trace *trace)
 {
-    if (!has_memory(trace, ALLOT_MEMORY_DEVICE) && !has_memory(trace, ALLOT_MEMORY_PINNED)) {
+    if (!has_content(trace)) {
         return alloti_fail(ALLOT_STATUS_UNSUPPORTED,
-                           "a PyTorch snapshot needs a GPU's memory; the trace has none");
+                           "a PyTorch snapshot tells of a GPU's memory; the trace has none");
     }
     if (!allot_trace_has(trace, ALLOT_TRACE_HAS_ADDRESSES) &&
         !allot_trace_has(trace, ALLOT_TRACE_HAS_SEGMENTS)) {

@@ -3,5 +3,6 @@
 
 const cli_verb *const CLI_VERBS[] = {
     &cli_verb_completion,
+    &cli_verb_export,
     NULL,
 };

@@ -6,5 +6,6 @@
 #include "cli.h"
 
 extern const cli_verb cli_verb_completion;
+extern const cli_verb cli_verb_export;
 
 #endif /* CLI_VERBS_H */
