@@ -12,6 +12,7 @@
 #include <allot/compare.h>
 #include <allot/explain.h>
 #include <allot/history.h>
+#include <allot/replay.h>
 #include <allot/trace.h>
 
 #ifdef __cplusplus
@@ -73,6 +74,26 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_report_diff(const allot_diff *diff,
 ALLOT_API ALLOT_NODISCARD allot_status allot_report_ranks(const allot_ranks *ranks,
                                                           const allot_report_options *options,
                                                           const allot_sink *sink);
+
+/**
+ * Whether the exact model did what was recorded: "N of N placements equal", or the first
+ * difference with the events around it.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_report_check(const allot_trace *trace,
+                                                          const allot_requests *requests,
+                                                          const allot_replay_check_result *result,
+                                                          const allot_report_options *options,
+                                                          const allot_sink *sink);
+
+/**
+ * What replays gave: one in detail, several as a table.
+ *
+ * @param[in] results  [count], of the same requests.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status
+allot_report_replays(const allot_requests *requests, const allot_replay_options *conditions,
+                     const allot_replay_result *const *results, uint32_t count,
+                     const allot_report_options *options, const allot_sink *sink);
 
 /** Which settings to use, and why. `options->top` counts rows below the present setting's. */
 ALLOT_API ALLOT_NODISCARD allot_status allot_report_advice(const allot_advice *advice,

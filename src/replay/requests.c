@@ -245,12 +245,15 @@ static allot_status init(allot_requests *requests, const allot_trace *trace, uin
     if (device == ALLOT_NONE) {
         device = allot_trace_main_device(trace);
     }
-    if (device >= allot_trace_device_count(trace)) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "the trace has no device %u", (unsigned)device);
-    }
     requests->trace = trace;
     requests->info.struct_size = sizeof(requests->info);
     requests->info.device = device;
+    if (device == ALLOT_NONE) {
+        return ALLOT_STATUS_OK; /* No device, no events. */
+    }
+    if (device >= allot_trace_device_count(trace)) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "the trace has no device %u", (unsigned)device);
+    }
     allot_trace_get_events(trace, device, &requests->events);
     requests->info.event_count = requests->events.count;
     for (uint64_t i = 0; i < requests->events.count; i++) {

@@ -15,11 +15,12 @@
 
 /** Exit codes of every verb. */
 typedef enum cli_exit {
-    CLI_OK = 0,      /**< Done. */
-    CLI_FOUND = 1,   /**< Done, and something was found wrong (only the verbs that say so). */
-    CLI_USAGE = 2,   /**< The command line is wrong. */
-    CLI_REFUSED = 3, /**< The input cannot be read or is malformed. */
-    CLI_FAILED = 4,  /**< A device, a store or this machine failed. */
+    CLI_OK = 0,       /**< Done. */
+    CLI_FOUND = 1,    /**< Done, and something was found wrong (only the verbs that say so). */
+    CLI_USAGE = 2,    /**< The command line is wrong. */
+    CLI_REFUSED = 3,  /**< The input cannot be read or is malformed. */
+    CLI_FAILED = 4,   /**< A device, a store or this machine failed. */
+    CLI_UNSUITED = 5, /**< The input is sound but lacks what the verb needs. */
 } cli_exit;
 
 typedef struct cli_verb {

@@ -7,5 +7,6 @@
 
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_export;
+extern const cli_verb cli_verb_replay;
 
 #endif /* CLI_VERBS_H */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* allot replay: check a recording against the exact model, or replay it under other conditions. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs.h"
+
+static struct {
+    int check;
+    char **models;
+    char *limit;
+    char *fraction;
+    int device;
+    int samples;
+    int go_on;
+    int json;
+} opt = {.device = -1};
+
+static const struct poptOption OPTIONS[] = {
+    {"check", 'c', POPT_ARG_NONE, &opt.check, 0,
+     "Compare every event with what the exact model does", NULL},
+    {"model", 'm', POPT_ARG_ARGV, &opt.models, 0,
+     "Replay through this model: torch:SETTINGS, async, bfc, rmm:...; may be repeated", "MODEL"},
+    {"limit", 'l', POPT_ARG_STRING, &opt.limit, 0, "Memory of the device (default: no limit)",
+     "SIZE"},
+    {"fraction", 'f', POPT_ARG_STRING, &opt.fraction, 0,
+     "Share of it, as set_per_process_memory_fraction() sets", "F"},
+    {"device", 'd', POPT_ARG_INT, &opt.device, 0,
+     "Device by its number in the file (default: the busiest)", "N"},
+    {"samples", 's', POPT_ARG_INT, &opt.samples, 0, "Points of the timeline in JSON (default: 0)",
+     "N"},
+    {"continue", '\0', POPT_ARG_NONE, &opt.go_on, 0,
+     "Go on after a request that fails (default: the first ends the replay)", NULL},
+    {"json", '\0', POPT_ARG_NONE, &opt.json, 0, "Write JSON (docs/json.md)", NULL},
+    POPT_TABLEEND};
+
+/** What the command line says, checked. */
+typedef struct conditions {
+    uint64_t limit;
+    double fraction;
+    size_t model_count;
+} conditions;
+
+static cli_exit read_limits(conditions *out)
+{
+    if (opt.limit != NULL) {
+        const allot_status status = allot_size_parse(opt.limit, &out->limit);
+        if (status != ALLOT_STATUS_OK || out->limit == 0) {
+            return cli_usage("--limit %s: %s", opt.limit,
+                             status == ALLOT_STATUS_OK ? "want a size above 0"
+                                                       : allot_error_detail());
+        }
+    }
+    if (opt.fraction != NULL) {
+        char *end = NULL;
+        errno = 0;
+        out->fraction = strtod(opt.fraction, &end);
+        if (errno != 0 || end == opt.fraction || *end != '\0' ||
+            !(out->fraction > 0.0 && out->fraction <= 1.0)) {
+            return cli_usage("--fraction %s: want a number above 0, up to 1", opt.fraction);
+        }
+        if (opt.limit == NULL) {
+            return cli_usage("--fraction needs --limit: it is a share of it");
+        }
+    }
+    return CLI_OK;
+}
+
+static cli_exit read_options(conditions *out)
+{
+    *out = (conditions){0};
+    while (opt.models != NULL && opt.models[out->model_count] != NULL) {
+        out->model_count++;
+    }
+    if (opt.check != 0 && out->model_count > 1) {
+        return cli_usage("--check takes one --model");
+    }
+    if (opt.check != 0 && (opt.go_on != 0 || opt.samples != 0)) {
+        return cli_usage("--continue and --samples are for replays without --check");
+    }
+    if (opt.samples < 0 || opt.device < -1) {
+        return cli_usage("--samples and --device want numbers that are not negative");
+    }
+    return read_limits(out);
+}
+
+/** Index of the device asked for, ALLOT_NONE if there is none. */
+static uint32_t find_device(const allot_trace *trace)
+{
+    if (opt.device < 0) {
+        return allot_trace_main_device(trace);
+    }
+    for (uint32_t d = 0; d < allot_trace_device_count(trace); d++) {
+        const allot_trace_device *const device = allot_trace_get_device(trace, d);
+        if (device->index == (uint32_t)opt.device && device->memory == ALLOT_MEMORY_DEVICE) {
+            return d;
+        }
+    }
+    return ALLOT_NONE;
+}
+
+static cli_exit check_requests(const allot_trace *trace, const allot_requests *requests,
+                               const char *name, const conditions *given)
+{
+    const allot_replay_check_options options = {.struct_size = sizeof options,
+                                                .model =
+                                                    given->model_count > 0 ? opt.models[0] : NULL,
+                                                .limit = given->limit,
+                                                .fraction = given->fraction,
+                                                .progress = cli_progress};
+    allot_replay_check_result result;
+    const allot_status status = allot_replay_check(requests, &options, &result);
+    cli_progress_end();
+    if (status == ALLOT_STATUS_INVALID) {
+        return cli_usage("%s", allot_error_detail());
+    }
+    if (status != ALLOT_STATUS_OK && status != ALLOT_STATUS_MISMATCH) {
+        return cli_fail(status);
+    }
+    const allot_report_options report = cli_report_options(opt.json != 0, 0, name);
+    const allot_sink sink = allot_sink_stdio(stdout);
+    const allot_status written = allot_report_check(trace, requests, &result, &report, &sink);
+    const cli_exit code =
+        written == ALLOT_STATUS_OK ? cli_close_output(NULL, stdout) : cli_fail(written);
+    return code == CLI_OK && !result.is_equal ? CLI_FOUND : code;
+}
+
+static cli_exit run_models(const allot_requests *requests, const conditions *given,
+                           allot_replay_options *options, allot_replay_result **results,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        options->model = given->model_count > 0 ? opt.models[i] : NULL;
+        const allot_status status = allot_replay_run(requests, options, &results[i]);
+        cli_progress_end();
+        if (status == ALLOT_STATUS_INVALID || status == ALLOT_STATUS_UNSUPPORTED) {
+            return cli_usage("%s", allot_error_detail());
+        }
+        if (status != ALLOT_STATUS_OK) {
+            return cli_fail(status);
+        }
+    }
+    return CLI_OK;
+}
+
+static cli_exit report_results(const allot_requests *requests, const char *name,
+                               const allot_replay_options *options,
+                               allot_replay_result *const *results, size_t count)
+{
+    const allot_report_options report = cli_report_options(opt.json != 0, 0, name);
+    const allot_sink sink = allot_sink_stdio(stdout);
+    const allot_status status =
+        allot_report_replays(requests, options, (const allot_replay_result *const *)results,
+                             (uint32_t)count, &report, &sink);
+    return status == ALLOT_STATUS_OK ? cli_close_output(NULL, stdout) : cli_fail(status);
+}
+
+static cli_exit replay_requests(const allot_requests *requests, const char *name,
+                                const conditions *given)
+{
+    allot_replay_options options = {.struct_size = sizeof options,
+                                    .limit = given->limit,
+                                    .fraction = given->fraction,
+                                    .continue_after_oom = opt.go_on != 0,
+                                    .sample_count = (uint32_t)opt.samples,
+                                    .progress = cli_progress};
+    const size_t count = given->model_count > 0 ? given->model_count : 1;
+    allot_replay_result **const results = calloc(count, sizeof(allot_replay_result *));
+    if (results == NULL) {
+        return cli_fail(ALLOT_STATUS_HOST_MEMORY);
+    }
+    cli_exit code = run_models(requests, given, &options, results, count);
+    if (code == CLI_OK) {
+        code = report_results(requests, name, &options, results, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        allot_replay_result_destroy(results[i]);
+    }
+    free(results);
+    return code;
+}
+
+static cli_exit replay_trace(const allot_trace *trace, const char *name, const conditions *given)
+{
+    const uint32_t device = find_device(trace);
+    if (device == ALLOT_NONE && opt.device >= 0) {
+        return cli_usage("%s: no device %d", name, opt.device);
+    }
+    allot_requests *requests = NULL;
+    const allot_status status = allot_requests_create(trace, device, &requests, NULL);
+    cli_progress_end();
+    if (status == ALLOT_STATUS_UNSUPPORTED) {
+        fprintf(stderr, "allot: %s: %s\n", name, allot_error_detail());
+        return CLI_UNSUITED;
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return cli_fail(status);
+    }
+    const cli_exit code = opt.check != 0 ? check_requests(trace, requests, name, given)
+                                         : replay_requests(requests, name, given);
+    allot_requests_destroy(requests);
+    return code;
+}
+
+static cli_exit run(const char *const *files, size_t count)
+{
+    conditions given;
+    if (count != 1) {
+        return cli_usage("want one FILE, got %zu", count);
+    }
+    const cli_exit usage = read_options(&given);
+    if (usage != CLI_OK) {
+        return usage;
+    }
+    allot_trace *trace = NULL;
+    cli_exit code = cli_read_trace(files[0], &trace);
+    if (code == CLI_OK) {
+        code = replay_trace(trace, files[0], &given);
+        allot_trace_destroy(trace);
+    }
+    return code;
+}
+
+const cli_verb cli_verb_replay = {
+    .name = "replay",
+    .arguments = "FILE",
+    .summary = "Replay a trace: check it against the exact model, or try other settings",
+    .options = OPTIONS,
+    .run = run,
+};
