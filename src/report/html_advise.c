@@ -49,9 +49,9 @@ static void write_rows(const allot_advice *advice, uint32_t row_count, uint32_t 
                        alloti_json *json)
 {
     static const alloti_html_column COLUMNS[] = {
-        {"Setting", "code"},         {"Peak reserved", "bytes"}, {"Without a limit", "change"},
+        {"Setting", "code"},         {"Peak reserved", "bytes"}, {"Unlimited", "change"},
         {"Runs from", "bytes"},      {"Driver calls", "number"}, {"Retries", "number"},
-        {"Driver time", "duration"}, {"Recorded part", "text"},
+        {"Driver time", "duration"}, {"Outcome", "text"},
     };
     allot_advice_row present;
     alloti_html_rows_begin(json, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
@@ -68,24 +68,29 @@ static void write_rows(const allot_advice *advice, uint32_t row_count, uint32_t 
     alloti_json_array_end(json);
 }
 
-static const char *headline(const allot_advice_summary *summary, char *buffer, size_t size)
+static void write_verdict(const allot_advice *advice, const allot_advice_summary *summary,
+                          alloti_json *json)
 {
     switch (summary->verdict) {
     case ALLOT_ADVICE_VERDICT_CHANGE:
-        snprintf(buffer, size, "Set %s", setting_text(summary->recommended));
-        return buffer;
+        alloti_html_verdict_begin(json, "good", "Set %s", setting_text(summary->recommended));
+        break;
     case ALLOT_ADVICE_VERDICT_KEEP:
-        return "Keep the present setting";
+        alloti_html_verdict_begin(json, "info", "Keep the present setting");
+        break;
     case ALLOT_ADVICE_VERDICT_NOTHING_HELPS:
-        snprintf(buffer, size, "Nothing helps: the live blocks alone need %s",
-                 alloti_size(summary->live_peak).text);
-        return buffer;
+        alloti_html_verdict_begin(json, "bad", "Nothing helps: the live blocks alone need %s",
+                                  alloti_size(summary->live_peak).text);
+        break;
     case ALLOT_ADVICE_VERDICT_NOT_FOUND:
-        return "No setting that was tried runs within the limit";
+        alloti_html_verdict_begin(json, "bad", "No setting that was tried runs within the limit");
+        break;
     case ALLOT_ADVICE_VERDICT_CANNOT_SAY:
     default:
-        return "This trace does not hold what a replay needs";
+        alloti_html_verdict_begin(json, "warn", "This trace does not hold what a replay needs");
     }
+    alloti_html_sentence(json, "%s", allot_advice_reason(advice));
+    alloti_html_verdict_end(json);
 }
 
 static void write_advice(const allot_advice *advice, const allot_advice_summary *summary,
@@ -93,10 +98,6 @@ static void write_advice(const allot_advice *advice, const allot_advice_summary 
 {
     char text[1200];
     alloti_json_object_begin(json, "advice");
-    alloti_json_put_string(json, "headline", headline(summary, text, sizeof text));
-    alloti_json_array_begin(json, "text");
-    alloti_json_put_string(json, NULL, allot_advice_reason(advice));
-    alloti_json_array_end(json);
     if (summary->recommended != NULL) {
         snprintf(text, sizeof text, "PYTORCH_CUDA_ALLOC_CONF=%s", summary->recommended);
         alloti_json_put_string(json, "setting", text);
@@ -216,6 +217,7 @@ allot_status allot_html_advise(const allot_history *history, const allot_advice 
     alloti_html_page_begin(&page, "advise", options.name);
     allot_status status = alloti_html_subject_init(&subject, history, &options);
     if (status == ALLOT_STATUS_OK) {
+        write_verdict(advice, &summary, &page.json);
         write_advice(advice, &summary, row_count, replay_count, &page.json);
         write_lines(advice, &page.json);
         status = write_replays(history, advice, replay_count, &summary, &page);

@@ -47,7 +47,10 @@ class Compare {
             g.strokeStyle = palette.bad;
             g.setLineDash([6, 4]);
             g.lineWidth = 1.5;
-            g.strokeRect(surface.left, Math.round(y(this.limit)) + 0.5, surface.right - surface.left, 0);
+            g.beginPath();
+            g.moveTo(surface.left, Math.round(y(this.limit)) + 0.5);
+            g.lineTo(surface.right, Math.round(y(this.limit)) + 0.5);
+            g.stroke();
             g.setLineDash([]);
             g.fillStyle = palette.bad;
             g.textAlign = "left";
@@ -117,8 +120,12 @@ function adviceCard(header, columns, tip) {
     const table = reportTable(advice, (row, {replay}, n) => {
         if (n === advice.recommended) row.classList.add("best");
         const name = row.firstChild;
-        if (!compare || replay == null) return;
+        if (!compare) return;
         const mark = swatch("transparent");
+        if (replay == null) {
+            name.replaceChildren(el("span", {class: "name"}, mark, el("span", {class: "text"}, ...name.childNodes)));
+            return;
+        }
         const button = el("button", {type: "button", class: "name", "aria-pressed": String(compare.lines[replay].shown),
             title: "Show or hide its line", onclick: () => button.setAttribute("aria-pressed", String(compare.toggle(replay)))},
         mark, el("span", {class: "text"}, ...name.childNodes));
@@ -127,9 +134,8 @@ function adviceCard(header, columns, tip) {
         compare.recolor.push(() => { mark.style.background = compare.color(replay); });
     });
     const node = el("section", {class: "card advice"}, el("h2", {}, "What to set"),
-        el("p", {class: "lead"}, advice.headline), advice.text.map((text) => el("p", {}, text)),
         advice.setting ? el("div", {class: "paste"}, el("code", {}, advice.setting), copy) : null,
-        table, compare ? [el("h3", {}, "Reserved memory under each setting"), compare.node] : null,
+        advice.columns.length && advice.rows.length ? table : null, compare ? [el("h3", {}, "Reserved memory under each setting"), compare.node] : null,
         advice.notes?.length ? el("ul", {class: "notes"}, advice.notes.map((note) => el("li", {}, note))) : null);
     return {node, draw() {
         compare?.recolor?.forEach((paint) => paint());

@@ -39,12 +39,13 @@ function build(header, columns) {
     if (!several) parts.push(tiles(traces[0]));
     if (advice) parts.push(advice.node);
     const tables = (header.tables || []).filter((table) => table.rows.length).map(tableCard);
-    if (several) parts.push(...tables);
+    const ready = tables.length ? el("div", {class: "tables"}, tables) : null;
+    if (several && ready) parts.push(ready);
     for (const [n, panel] of panels.entries()) {
         if (several) parts.push(tiles(traces[n]));
         parts.push(panel.node);
     }
-    if (!several) parts.push(...tables);
+    if (!several && ready) parts.push(ready);
     parts.push(el("footer", {}, header.generator + " " + header.verb + " · " + traces.map((t) => t.meta.device).join(", ") +
         " · this file is complete in itself and sends nothing"));
     page.replaceChildren(...parts);
