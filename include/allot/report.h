@@ -30,7 +30,8 @@ typedef struct allot_report_options {
     allot_report_format format;
     bool use_color;
     uint32_t width;                   /**< Columns of the terminal; 0: 100. */
-    uint32_t top;                     /**< Rows of a ranking; 0: 10. */
+    uint32_t top;                     /**< Rows of a ranking; 0: 10 in text, all in JSON. */
+    uint64_t device_total;            /**< Bytes of the device, for out-of-memory; 0: not known. */
     const char *name;                 /**< Of the file, for headings; NULL for none. */
     const allot_lines_options *lines; /**< How to fold stacks; NULL for the defaults. */
 } allot_report_options;

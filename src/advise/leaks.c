@@ -169,7 +169,7 @@ static void rank(finder *f, uint64_t size_min)
     for (uint32_t i = 0; i < out->count; i++) {
         allot_leak *const leak = &out->items[i];
         leak->is_leak = leak->is_leak && leak->size_per_step >= size_min;
-        if (leak->size_per_step >= size_min || leak->size != 0) {
+        if (leak->is_leak || leak->size != 0) {
             out->leak_count += leak->is_leak;
             out->items[kept++] = *leak;
         }

@@ -168,6 +168,22 @@ static int compare_pin(const void *a, const void *b)
     return (left->segment > right->segment) - (left->segment < right->segment);
 }
 
+/* Move pins that are cheap but small behind the others: `spare` bytes are more than is needed. */
+static void drop_needless(allot_oom *oom, uint64_t spare)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < oom->pin_needed; i++) {
+        const allot_pin pin = oom->pins[i];
+        if (pin.size <= spare) {
+            spare -= pin.size;
+            continue;
+        }
+        oom->pins[i] = oom->pins[kept];
+        oom->pins[kept++] = pin;
+    }
+    oom->pin_needed = kept;
+}
+
 /* Whole segments, as they would go back to the driver, and how many of them make room. */
 static allot_status pin_segments(view *v)
 {
@@ -194,6 +210,7 @@ static allot_status pin_segments(view *v)
         room += oom->pins[i].size;
         if (room >= oom->requested) {
             oom->pin_needed = i + 1;
+            drop_needless(oom, room - oom->requested);
             break;
         }
     }

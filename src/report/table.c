@@ -145,6 +145,11 @@ void alloti_table_write(alloti_table *table, alloti_text *text)
             alloti_text_write(text, "\n", 1);
         }
     }
+    alloti_table_fini(table);
+}
+
+void alloti_table_fini(alloti_table *table)
+{
     free(table->bytes);
     free(table->starts);
     *table = (alloti_table){.columns = table->columns, .column_count = table->column_count};

@@ -41,4 +41,7 @@ void alloti_table_cell(alloti_table *table, const char *format, ...)
 /** Write the header and the rows, each begun with two blanks, and release the table. */
 void alloti_table_write(alloti_table *table, alloti_text *text);
 
+/** Release a table that is not written. */
+void alloti_table_fini(alloti_table *table);
+
 #endif /* ALLOTI_REPORT_TABLE_H */

@@ -87,29 +87,47 @@ void alloti_text_style(alloti_text *text, alloti_style style, const char *format
     free(line);
 }
 
-void alloti_text_wrap(alloti_text *text, const char *indent, const char *format, ...)
+/* Fill words into lines; NULL stands for a text that could not be made. */
+static void fill(alloti_text *text, size_t column, const char *indent, const char *words)
 {
-    va_list args;
-    va_start(args, format);
-    char *const all = format_text(text, format, args);
-    va_end(args);
-    size_t column = 0;
-    for (const char *word = all; word != NULL && *word != '\0';) {
+    bool is_first = true;
+    for (const char *word = words; word != NULL && *word != '\0';) {
         const size_t size = strcspn(word, " ");
         const size_t columns = alloti_utf8_columns(word, size);
-        if (column != 0 && column + 1 + columns > text->width) {
+        if (!is_first && column + 1 + columns > text->width) {
             alloti_text_write(text, "\n", 1);
             alloti_text_write(text, indent, strlen(indent));
             column = strlen(indent);
-        } else if (column != 0) {
+        } else if (!is_first) {
             alloti_text_write(text, " ", 1);
             column++;
         }
         alloti_text_write(text, word, size);
         column += columns;
+        is_first = false;
         word += size;
         word += *word == ' ';
     }
     alloti_text_write(text, "\n", 1);
-    free(all);
+}
+
+void alloti_text_wrap(alloti_text *text, const char *indent, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *const words = format_text(text, format, args);
+    va_end(args);
+    fill(text, 0, indent, words);
+    free(words);
+}
+
+void alloti_text_wrap_from(alloti_text *text, size_t column, const char *indent, const char *format,
+                           ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *const words = format_text(text, format, args);
+    va_end(args);
+    fill(text, column, indent, words);
+    free(words);
 }

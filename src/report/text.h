@@ -45,4 +45,8 @@ void alloti_text_style(alloti_text *text, alloti_style style, const char *format
 void alloti_text_wrap(alloti_text *text, const char *indent, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** The same where `column` columns of the first line are written already. */
+void alloti_text_wrap_from(alloti_text *text, size_t column, const char *indent, const char *format,
+                           ...) __attribute__((format(printf, 4, 5)));
+
 #endif /* ALLOTI_REPORT_TEXT_H */

@@ -6,7 +6,12 @@
 #include "cli.h"
 
 extern const cli_verb cli_verb_completion;
+extern const cli_verb cli_verb_diff;
+extern const cli_verb cli_verb_explain;
 extern const cli_verb cli_verb_export;
+extern const cli_verb cli_verb_inspect;
+extern const cli_verb cli_verb_leaks;
+extern const cli_verb cli_verb_ranks;
 extern const cli_verb cli_verb_replay;
 
 #endif /* CLI_VERBS_H */
