@@ -53,7 +53,9 @@ static cli_exit run_verb(const cli_verb *verb, int argc, const char **argv)
     snprintf(name, sizeof name, "allot %s", verb->name);
     argv[0] = name;
     poptContext context = poptGetContext(name, argc, argv, table, 0);
-    poptSetOtherOptionHelp(context, verb->arguments);
+    char usage[128];
+    snprintf(usage, sizeof usage, "[OPTIONS] %s", verb->arguments);
+    poptSetOtherOptionHelp(context, usage);
     cli_exit code = CLI_OK;
     bool wants_help = false;
     int option = 0;
