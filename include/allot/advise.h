@@ -48,7 +48,9 @@ ALLOT_API const char *allot_advice_verdict_name(allot_advice_verdict verdict);
     /** allot_advise_options.limit. */                                                             \
     X(GIVEN, 1, "given")                                                                           \
     /** Reserved bytes plus the device's free bytes at the recorded out-of-memory. */              \
-    X(INFERRED, 2, "inferred")
+    X(INFERRED, 2, "inferred")                                                                     \
+    /** The most that was ever reserved: more was refused, or memory given back under pressure. */ \
+    X(HELD, 3, "held")
 
 typedef enum allot_limit_source {
 #define ALLOT_LIMIT_SOURCE_ENUM(name, value, spelling) ALLOT_LIMIT_SOURCE_##name = (value),

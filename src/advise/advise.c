@@ -13,7 +13,7 @@
 #include "core/array.h"
 #include "core/size_text.h"
 
-enum { ROWS_DEFAULT = 10, FAMILIES = 5 };
+enum { ROWS_DEFAULT = 10, ALIKE_MAX = 3, FAMILIES = 5 };
 
 /** Everything one call holds. */
 typedef struct advising {
@@ -111,10 +111,13 @@ static allot_status prepare(advising *a, bool *refused)
     return status;
 }
 
-/** Compare the model with the recording; a difference is a remark, not a failure. */
-static allot_status check_fidelity(advising *a)
+/** One comparison of the model with the recording; a difference is not a failure. */
+static allot_status check_once(advising *a, uint64_t limit, double fraction)
 {
+    allot_advice_summary *const s = &a->advice->summary;
     const allot_replay_check_options options = {.struct_size = sizeof options,
+                                                .limit = limit,
+                                                .fraction = fraction,
                                                 .progress = a->options->progress,
                                                 .progress_context = a->options->progress_context};
     allot_replay_check_result result = {.struct_size = sizeof result};
@@ -122,24 +125,53 @@ static allot_status check_fidelity(advising *a)
     if (status != ALLOT_STATUS_OK && status != ALLOT_STATUS_MISMATCH) {
         return status;
     }
-    a->advice->summary.is_checked = true;
-    a->advice->summary.placements = result.placement_count;
-    a->advice->summary.placements_equal = result.placement_equal;
+    if (!s->is_checked || result.placement_equal > s->placements_equal) {
+        s->placements = result.placement_count;
+        s->placements_equal = result.placement_equal;
+    }
+    s->is_checked = true;
     return ALLOT_STATUS_OK;
+}
+
+/**
+ * How well the model repeats the recording: with the driver's refusals as recorded, and, if that
+ * differs somewhere, under the limit given, which may be the one it was recorded under.
+ */
+static allot_status check_fidelity(advising *a)
+{
+    const allot_status status = check_once(a, 0, 0.0);
+    const allot_advice_summary *const s = &a->advice->summary;
+    if (status != ALLOT_STATUS_OK || s->placements_equal == s->placements ||
+        a->options->limit == 0) {
+        return status;
+    }
+    return check_once(a, a->options->limit, a->options->fraction);
 }
 
 static allot_status evaluate_present(advising *a, uint64_t limit)
 {
     a->search.limit = limit;
-    a->search.candidates[0].run = (alloti_outcome){.is_known = false};
-    a->search.candidates[0].roomy = (alloti_outcome){.is_known = false};
+    alloti_candidate *const present = &a->search.candidates[0];
+    present->run = (alloti_outcome){.is_known = false};
+    present->roomy = (alloti_outcome){.is_known = false};
+    present->tight = (alloti_outcome){.is_known = false};
+    present->need_low = present->need_high = present->need_sure = 0;
     return alloti_search_evaluate(&a->search, 0);
 }
 
+/** Whether the present settings do within the limit what the recording shows. */
+static bool present_repeats(const advising *a)
+{
+    const alloti_outcome *const run = &a->search.candidates[0].run;
+    return a->need.oom_count == 0 ? run->finishes
+                                  : !run->finishes && run->stop_event == a->need.oom_event;
+}
+
 /**
- * Settle the limit and replay the present settings within it. An inferred limit must bring the
- * recorded out-of-memory about: first what was held and what was left then, else the most that was
- * ever held (a memory fraction stops a process before the device is full).
+ * Settle the limit and replay the present settings within it. A limit that is not given must bring
+ * about what was recorded: the out-of-memory, or a run under pressure without one. First what was
+ * held and what was left at the out-of-memory, then the most that was ever held (a memory fraction
+ * stops a process before the device is full).
  */
 static allot_status settle_limit(advising *a)
 {
@@ -148,16 +180,20 @@ static allot_status settle_limit(advising *a)
         s->limit_source = ALLOT_LIMIT_SOURCE_GIVEN;
         return evaluate_present(a, a->options->limit);
     }
-    const uint64_t guesses[] = {a->need.oom_total, a->need.reserved_peak};
-    for (size_t i = 0; a->need.oom_count > 0 && i < sizeof guesses / sizeof guesses[0]; i++) {
-        const allot_status status = evaluate_present(a, guesses[i]);
-        const alloti_outcome *const run = &a->search.candidates[0].run;
-        if (status != ALLOT_STATUS_OK) {
-            return status;
+    const bool was_refused = a->need.oom_count > 0 || a->search.info.pressure_count > 0;
+    const struct {
+        uint64_t limit;
+        allot_limit_source source;
+    } guesses[] = {{a->need.oom_total, ALLOT_LIMIT_SOURCE_INFERRED},
+                   {was_refused ? a->need.reserved_peak : 0, ALLOT_LIMIT_SOURCE_HELD}};
+    for (size_t i = 0; i < sizeof guesses / sizeof guesses[0]; i++) {
+        if (guesses[i].limit == 0) {
+            continue;
         }
-        if (!run->finishes && run->stop_event == a->need.oom_event) {
-            s->limit_source = ALLOT_LIMIT_SOURCE_INFERRED;
-            return ALLOT_STATUS_OK;
+        const allot_status status = evaluate_present(a, guesses[i].limit);
+        if (status != ALLOT_STATUS_OK || present_repeats(a)) {
+            s->limit_source = guesses[i].source;
+            return status;
         }
     }
     s->limit_source = ALLOT_LIMIT_SOURCE_NONE;
@@ -185,14 +221,43 @@ static allot_status add_wanted(advising *a)
     return alloti_search_evaluate(&a->search, first);
 }
 
-static void show(advising *a, uint32_t index)
+static bool is_shown(const advising *a, uint32_t index)
 {
     for (uint32_t i = 0; i < a->shown_count; i++) {
         if (a->shown[i] == index) {
-            return;
+            return true;
         }
     }
-    a->shown[a->shown_count++] = index;
+    return false;
+}
+
+static void show(advising *a, uint32_t index)
+{
+    if (!is_shown(a, index)) {
+        a->shown[a->shown_count++] = index;
+    }
+}
+
+static bool same_outcome(const alloti_outcome *a, const alloti_outcome *b)
+{
+    return a->finishes == b->finishes && a->peak_reserved == b->peak_reserved &&
+           a->peak_allocated == b->peak_allocated && a->driver_calls == b->driver_calls &&
+           a->retries == b->retries;
+}
+
+/** Whether a row would tell nothing new: the same as another did, or a fourth of its kind. */
+static bool is_repetition(const advising *a, uint32_t index)
+{
+    const alloti_candidate *const candidate = &a->search.candidates[index];
+    uint32_t alike = 0;
+    for (uint32_t i = 0; i < a->shown_count; i++) {
+        const alloti_candidate *const other = &a->search.candidates[a->shown[i]];
+        if (same_outcome(&candidate->run, &other->run)) {
+            return true;
+        }
+        alike += candidate->families == other->families;
+    }
+    return alike >= ALIKE_MAX || same_outcome(&candidate->run, &a->search.candidates[0].run);
 }
 
 /** Choose what is shown: the best, the best of each kind, what was asked for. */
@@ -207,12 +272,14 @@ static allot_status choose_shown(advising *a)
     const uint32_t max = a->options->row_max == 0 ? ROWS_DEFAULT : a->options->row_max;
     uint32_t count = 0;
     allot_status status = alloti_search_rank(search, 0, a->order, &count);
-    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count && i < max; i++) {
-        show(a, a->order[i]);
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count && a->shown_count < max; i++) {
+        if (!is_repetition(a, a->order[i])) {
+            show(a, a->order[i]);
+        }
     }
     for (uint32_t bit = 0; status == ALLOT_STATUS_OK && bit < FAMILIES; bit++) {
         status = alloti_search_rank(search, UINT32_C(1) << bit, a->order, &count);
-        if (status == ALLOT_STATUS_OK && count > 0) {
+        if (status == ALLOT_STATUS_OK && count > 0 && !is_repetition(a, a->order[0])) {
             show(a, a->order[0]);
         }
     }

@@ -45,6 +45,16 @@ static uint32_t families_turned(const allot_torch_conf *a, const allot_torch_con
     return turned;
 }
 
+/** Pieces of a roundup list beyond the one that a single number is. */
+static uint32_t roundup_pieces(const allot_torch_conf *conf)
+{
+    uint32_t changes = 0;
+    for (uint32_t i = 1; i < ALLOT_TORCH_INTERVALS; i++) {
+        changes += conf->roundup_power2_divisions[i] != conf->roundup_power2_divisions[i - 1];
+    }
+    return changes;
+}
+
 /** Settings in it that do nothing, or work against each other. */
 static uint32_t idle_count(const alloti_search *search, const allot_torch_conf *conf)
 {
@@ -113,7 +123,7 @@ allot_status alloti_search_add(alloti_search *search, const allot_torch_conf *co
                                     .text = strdup(text),
                                     .change = alloti_words_change(present, conf),
                                     .families = families_of(conf),
-                                    .turned = families_turned(present, conf),
+                                    .burden = families_turned(present, conf) + roundup_pieces(conf),
                                     .is_wanted = is_wanted,
                                     .is_sound = is_sound(search, conf)};
     search->candidate_count++;

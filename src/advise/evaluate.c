@@ -13,7 +13,7 @@
 #include "advise/search.h"
 #include "core/size_math.h"
 
-enum { ROUGH_HALVINGS = 4 };
+enum { ROUGH_HALVINGS = 4, RAISE_PARTS = 32 };
 
 /** Replays report progress to this: a search that has ended wants no more of them. */
 static bool goes_on(void *context, const char *stage, uint64_t done, uint64_t total)
@@ -113,6 +113,21 @@ static bool need_is_open(const alloti_candidate *candidate)
     return candidate->need_high - candidate->need_low > ALLOTI_ADVISE_STEP;
 }
 
+/**
+ * It did not run at `need_high` after all. Up to the limit at which it did, or, if it only ever ran
+ * without a limit (the size of the device decides how much address range is reserved), further.
+ */
+static void need_raise(alloti_candidate *candidate)
+{
+    candidate->need_low = candidate->need_high;
+    if (candidate->need_sure > candidate->need_high) {
+        candidate->need_high = candidate->need_sure;
+    } else {
+        candidate->need_high =
+            step_up(candidate->need_high + candidate->need_high / RAISE_PARTS + 1);
+    }
+}
+
 /** Close the range, and see to it that its upper end is a limit at which a replay ran. */
 static allot_status need_close(alloti_search *search, alloti_candidate *candidate,
                                const atomic_bool *is_ended)
@@ -136,12 +151,8 @@ static allot_status need_close(alloti_search *search, alloti_candidate *candidat
         if (outcome.finishes) {
             candidate->need_sure = candidate->need_high;
             candidate->tight = outcome;
-        } else if (candidate->need_sure == 0 || candidate->need_sure <= candidate->need_high) {
-            candidate->need_high = 0; /* it only ran without a limit */
-            return ALLOT_STATUS_OK;
         } else {
-            candidate->need_low = candidate->need_high;
-            candidate->need_high = candidate->need_sure;
+            need_raise(candidate);
         }
     }
 }

@@ -35,7 +35,7 @@ static char *note_ring(const alloti_topic *t, bool *silent)
     return alloti_words_format(
         "The recording begins in the middle: %llu blocks were live before its first event. Under "
         "another setting they are requested first, in the order of their addresses, since their "
-        "history is not known.",
+        "history is not known; only there do driver calls count them.",
         (unsigned long long)info->initial_count);
 }
 
@@ -65,13 +65,21 @@ static char *note_oom(const alloti_topic *t, bool *silent)
 
 static char *note_limit(const alloti_topic *t, bool *silent)
 {
-    if (t->summary->limit_source != ALLOT_LIMIT_SOURCE_INFERRED) {
-        return nothing(silent);
+    const alloti_size_text limit = alloti_size(t->search->limit);
+    if (t->summary->limit_source == ALLOT_LIMIT_SOURCE_INFERRED) {
+        return alloti_words_format(
+            "The limit of %s is inferred: what was held at the out-of-memory and what the device "
+            "had left. Other processes' memory is not in it.",
+            limit.text);
     }
-    return alloti_words_format(
-        "The limit of %s is inferred: what was held at the out-of-memory and what the device had "
-        "left. Other processes' memory is not in it.",
-        alloti_size(t->search->limit).text);
+    if (t->summary->limit_source == ALLOT_LIMIT_SOURCE_HELD) {
+        return alloti_words_format(
+            "The limit of %s is the most that was ever held: the recording shows that more was "
+            "refused or that memory was given back under pressure. The real limit may be higher; "
+            "give it with --limit.",
+            limit.text);
+    }
+    return nothing(silent);
 }
 
 static char *note_unexplained(const alloti_topic *t, bool *silent)
@@ -85,9 +93,15 @@ static char *note_unexplained(const alloti_topic *t, bool *silent)
         alloti_size(t->need->oom_device_free).text);
 }
 
+/** No search was made, since no setting can help. */
+static bool exhausted(const alloti_topic *t)
+{
+    return t->summary->verdict == ALLOT_ADVICE_VERDICT_NOTHING_HELPS;
+}
+
 static char *note_bisection(const alloti_topic *t, bool *silent)
 {
-    if (t->summary->verdict == ALLOT_ADVICE_VERDICT_NOTHING_HELPS) {
+    if (exhausted(t)) {
         return nothing(silent);
     }
     return alloti_words_format(
@@ -142,7 +156,8 @@ static char *note_collection(const alloti_topic *t, bool *silent)
         return alloti_words_format("garbage_collection_threshold acts only together with "
                                    "set_per_process_memory_fraction().");
     }
-    if (t->search->fraction > 0.0) {
+    const bool is_on = (t->search->candidates[0].families & ALLOTI_FAMILY_GC) != 0;
+    if (is_on || t->search->fraction > 0.0 || exhausted(t)) {
         return nothing(silent);
     }
     return alloti_words_format("garbage_collection_threshold was not tried: it acts only with a "

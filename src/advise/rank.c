@@ -4,11 +4,13 @@
  *
  *   1. what finishes the recorded part within the limit, before what does not;
  *   2. what costs the driver no noticeable time more than the present setting, before what does;
- *   3. less memory, in steps of one part in a hundred: a smaller difference decides nothing;
- *   4. fewer settings turned, lower cost, and the text, so that the order is always the same.
+ *   3. less memory, in steps of one part in a hundred, where every setting that differs from the
+ *      present ones and every item of a list counts as one step: it has to pay for itself, and a
+ *      setting fitted to this one recording is worth little;
+ *   4. fewer of those, lower cost, and the text, so that the order is always the same.
  *
- * Memory is the smallest limit at which it runs if the present setting dies within the limit (what
- * matters is how much room is left), else peak reserved within the limit.
+ * Memory is the smallest limit at which it runs if the present setting dies or is under pressure
+ * within the limit (what matters is how much room is left), else peak reserved within the limit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,8 @@ static const uint64_t COST_MIN_NS = 100 * 1000 * 1000;
 
 bool alloti_search_is_by_need(const alloti_search *search)
 {
-    return !search->candidates[0].run.finishes;
+    const alloti_outcome *const present = &search->candidates[0].run;
+    return !present->finishes || present->retries > 0;
 }
 
 /** Bytes by which candidates that finish are compared. */
@@ -33,6 +36,10 @@ static uint64_t memory_of(const alloti_search *search, const alloti_candidate *c
 
 bool alloti_search_is_costly(const alloti_search *search, const alloti_candidate *candidate)
 {
+    /* Blocks from before a recording are placed at no cost under the present setting only. */
+    if (!search->info.is_complete) {
+        return false;
+    }
     /* A run that died early made few calls; the present setting's cost is then that without a
      * limit. */
     const alloti_candidate *const present = &search->candidates[0];
@@ -49,9 +56,9 @@ typedef struct rank_key {
     uint32_t index;
     bool finishes;
     bool is_costly;
-    uint64_t steps; /* memory above the best, in parts of a hundred */
+    uint64_t steps; /* memory above the best, in parts of a hundred, and the burden */
     uint64_t stop_event;
-    uint32_t turned;
+    uint32_t burden;
     uint64_t cost_ns;
     const char *text;
 } rank_key;
@@ -69,7 +76,7 @@ static int compare_keys(const void *left, const void *right)
     order = order != 0 ? order : order_u64(b->stop_event, a->stop_event);
     order = order != 0 ? order : (int)a->is_costly - (int)b->is_costly;
     order = order != 0 ? order : order_u64(a->steps, b->steps);
-    order = order != 0 ? order : order_u64(a->turned, b->turned);
+    order = order != 0 ? order : order_u64(a->burden, b->burden);
     order = order != 0 ? order : order_u64(a->cost_ns, b->cost_ns);
     return order != 0 ? order : strcmp(a->text, b->text);
 }
@@ -98,9 +105,9 @@ allot_status alloti_search_rank(const alloti_search *search, uint32_t families, 
             .index = i,
             .finishes = finishes,
             .is_costly = finishes && alloti_search_is_costly(search, c),
-            .steps = finishes ? (memory_of(search, c) - best) / part : 0,
+            .steps = finishes ? (memory_of(search, c) - best) / part + c->burden : 0,
             .stop_event = finishes ? 0 : c->run.stop_event,
-            .turned = c->turned,
+            .burden = c->burden,
             .cost_ns = c->run.cost_ns,
             .text = c->text,
         };
@@ -121,11 +128,12 @@ bool alloti_search_is_gain(const alloti_search *search, const alloti_candidate *
         return false;
     }
     const bool needs_more = present->need_high != 0 && candidate->need_high > present->need_high;
-    if (alloti_search_is_by_need(search)) {
+    if (!present->run.finishes) {
         return !needs_more;
     }
-    const uint64_t now = present->run.peak_reserved;
-    const uint64_t then = candidate->run.peak_reserved;
+    const bool peaks_higher = candidate->run.peak_reserved > present->run.peak_reserved;
+    const uint64_t now = memory_of(search, present);
+    const uint64_t then = memory_of(search, candidate);
     const uint64_t least = now / GAIN_PARTS > GAIN_MIN ? now / GAIN_PARTS : GAIN_MIN;
-    return then < now && now - then >= least && !needs_more;
+    return then < now && now - then >= least && !needs_more && !peaks_higher;
 }

@@ -42,7 +42,7 @@ typedef struct alloti_candidate {
     char *text;           /**< Canonical settings string; owned. */
     char *change;         /**< What differs from the present, in words; owned. */
     uint32_t families;    /**< alloti_family bits that are on. */
-    uint32_t turned;      /**< Number of families that differ from the present settings. */
+    uint32_t burden;      /**< Families that differ from the present settings, and list items. */
     bool is_wanted;       /**< Asked for by the caller: always shown in full. */
     bool is_sound;        /**< Nothing in it conflicts or does nothing: may be recommended. */
     alloti_outcome run;   /**< Within the limit. */
@@ -103,7 +103,10 @@ ALLOT_NODISCARD allot_status alloti_search_plan(alloti_search *search);
 
 /* rank.c */
 
-/** Whether the present setting dies within the limit: smallest limits then count, else peaks. */
+/**
+ * Whether the present setting dies or is under pressure within the limit: smallest limits then
+ * count, else peaks.
+ */
 bool alloti_search_is_by_need(const alloti_search *search);
 
 /**

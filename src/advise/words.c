@@ -102,24 +102,35 @@ char *alloti_words_change(const allot_torch_conf *present, const allot_torch_con
     return strdup(p.text);
 }
 
+/** What kind of trouble it was, as the end of a sentence. */
+static const char *say_trouble(allot_oom_verdict verdict)
+{
+    switch (verdict) {
+    case ALLOT_OOM_FRAGMENTED:
+        return ": fragmentation";
+    case ALLOT_OOM_SEPARATED:
+        return ", kept apart by stream, pool or size";
+    case ALLOT_OOM_EXHAUSTED:
+    case ALLOT_OOM_OUTSIDE:
+        break;
+    }
+    return "";
+}
+
 /** How the present setting's trouble is told: the first sentence where it dies. */
 static char *say_death(const alloti_topic *t)
 {
     const alloti_candidate *const present = &t->search->candidates[0];
     const alloti_need *const need = t->need;
     if (need->oom_count > 0 && present->run.stop_event == need->oom_event) {
+        const uint64_t unused =
+            need->oom_active < need->oom_reserved ? need->oom_reserved - need->oom_active : 0;
         return alloti_words_format(
             "The run died asking for %s%s%s with %s free on the device and %s of the %s it held "
-            "unused: %s.",
+            "unused%s.",
             alloti_size(need->oom_size).text, t->where[0] != '\0' ? " at " : "", t->where,
-            alloti_size(need->oom_device_free).text,
-            alloti_size(need->oom_reserved - (need->oom_active < need->oom_reserved
-                                                  ? need->oom_active
-                                                  : need->oom_reserved))
-                .text,
-            alloti_size(need->oom_reserved).text,
-            need->oom_verdict == ALLOT_OOM_FRAGMENTED ? "fragmentation"
-                                                      : allot_oom_verdict_name(need->oom_verdict));
+            alloti_size(need->oom_device_free).text, alloti_size(unused).text,
+            alloti_size(need->oom_reserved).text, say_trouble(need->oom_verdict));
     }
     return alloti_words_format("Within %s the present setting runs out of memory at event %llu.",
                                alloti_size(t->search->limit).text,
@@ -130,7 +141,7 @@ static char *reason_change(const alloti_topic *t)
 {
     const alloti_candidate *const present = &t->search->candidates[0];
     const alloti_candidate *const best = t->recommended;
-    if (alloti_search_is_by_need(t->search)) {
+    if (!present->run.finishes) {
         char *const death = say_death(t);
         char *const all =
             death == NULL
@@ -145,14 +156,27 @@ static char *reason_change(const alloti_topic *t)
         free(death);
         return all;
     }
+    if (present->run.retries > 0) {
+        return alloti_words_format(
+            "With %s the recorded requests run within %s with %llu retries instead of %llu (peak "
+            "reserved %s instead of %s). The smallest limit at which they run falls from %s to %s.",
+            best->text[0] == '\0' ? "the defaults" : best->text, alloti_size(t->search->limit).text,
+            (unsigned long long)best->run.retries, (unsigned long long)present->run.retries,
+            alloti_size(best->run.peak_reserved).text, alloti_size(present->run.peak_reserved).text,
+            alloti_size(present->need_high).text, alloti_size(best->need_high).text);
+    }
+    char calls[CHANGE_MAX] = "";
+    if (t->search->info.is_complete) {
+        snprintf(calls, sizeof calls, ", and the driver is called %llu times instead of %llu",
+                 (unsigned long long)best->run.driver_calls,
+                 (unsigned long long)present->run.driver_calls);
+    }
     return alloti_words_format(
         "With %s the recorded requests take %s from the driver at their peak instead of %s. "
-        "The smallest limit at which they run falls from %s to %s, and the driver is called %llu "
-        "times instead of %llu.",
+        "The smallest limit at which they run falls from %s to %s%s.",
         best->text[0] == '\0' ? "the defaults" : best->text,
         alloti_size(best->run.peak_reserved).text, alloti_size(present->run.peak_reserved).text,
-        alloti_size(present->need_high).text, alloti_size(best->need_high).text,
-        (unsigned long long)best->run.driver_calls, (unsigned long long)present->run.driver_calls);
+        alloti_size(present->need_high).text, alloti_size(best->need_high).text, calls);
 }
 
 static char *reason_nothing_helps(const alloti_topic *t)

@@ -13,12 +13,12 @@ static const char *setting_text(const char *setting)
     return setting[0] == '\0' ? "(defaults)" : setting;
 }
 
-/** Whether the present setting dies within the limit: smallest limits are then what matters. */
+/** Whether the present setting is under pressure: smallest limits are then what matters. */
 static bool is_by_need(const allot_advice *advice)
 {
     allot_advice_row present = {0};
     allot_advice_get_row(advice, 0, &present);
-    return !present.finishes;
+    return !present.finishes || present.retries > 0;
 }
 
 static void write_head(alloti_text *text, const allot_advice *advice, const char *name)

@@ -2,6 +2,7 @@
 #include "verbs.h"
 
 const cli_verb *const CLI_VERBS[] = {
+    &cli_verb_advise,
     &cli_verb_completion,
     &cli_verb_diff,
     &cli_verb_explain,

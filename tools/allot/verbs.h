@@ -5,6 +5,7 @@
 
 #include "cli.h"
 
+extern const cli_verb cli_verb_advise;
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_diff;
 extern const cli_verb cli_verb_explain;
