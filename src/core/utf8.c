@@ -113,3 +113,17 @@ size_t alloti_utf8_cut(const char *text, size_t size, size_t columns)
     }
     return at;
 }
+
+void alloti_utf8_disarm(char *text)
+{
+    for (uint8_t *at = (uint8_t *)text; *at != '\0'; at++) {
+        const bool is_c0 = *at < 0x20 && *at != '\n' && *at != '\t';
+        const bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
+        if (is_c1) {
+            *at++ = '?';
+        }
+        if (is_c0 || is_c1 || *at == 0x7f) {
+            *at = '?';
+        }
+    }
+}

@@ -22,4 +22,10 @@ size_t alloti_utf8_columns(const char *text, size_t size);
 /** Bytes of the longest head of a text [size] that takes at most `columns`. */
 size_t alloti_utf8_cut(const char *text, size_t size, size_t columns);
 
+/**
+ * Make a text harmless to a terminal: control characters other than a line end and a tab become
+ * '?'. Names in traces come from strangers.
+ */
+void alloti_utf8_disarm(char *text);
+
 #endif /* ALLOTI_CORE_UTF8_H */

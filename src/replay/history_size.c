@@ -8,18 +8,16 @@
  *
  * Only segments for large requests outside of expandable mode keep such rests.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <allot/torchsim.h>
+#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/bitset.h"
-#include "core/size_math.h"
 #include "replay/history.h"
+#include "torchsim/rounding.h"
 
 /** Smallest rest that is split off a block of a large segment. */
-enum { REST_MIN = 1 << 20, BLOCK_MIN = 512, MIB_LOG2 = 20 };
+enum { REST_MIN = 1 << 20 };
 
 typedef struct sizer {
     allot_history *history;
@@ -40,57 +38,11 @@ typedef struct addressed {
     uint32_t row;
 } addressed;
 
-/* Up to the next step of 1/divisions between two powers of two. */
-static uint64_t round_to_division(uint64_t size, uint32_t divisions)
-{
-    const uint64_t step = (UINT64_C(1) << alloti_log2(size)) >> alloti_log2(divisions);
-    uint64_t rounded = size;
-    if (step == 0 || !alloti_align_up(size, step, &rounded)) {
-        return size;
-    }
-    return rounded;
-}
-
-/* The settings that sizes depend on, as the trace recorded them. */
-static void conf_from_trace(const allot_trace *trace, allot_torch_conf *conf)
-{
-    *conf = (allot_torch_conf){.max_split_size = ALLOT_TORCH_UNLIMITED};
-    const allot_setting *const split = allot_trace_find_setting(trace, "max_split_size");
-    if (split != NULL && split->type == ALLOT_SETTING_INT && split->integer > 0) {
-        conf->max_split_size = (uint64_t)split->integer;
-    }
-    for (unsigned i = 0; i < ALLOT_TORCH_INTERVALS; i++) {
-        char key[64];
-        snprintf(key, sizeof key, "roundup_power2_divisions.%u", 1u << i);
-        const allot_setting *const divisions = allot_trace_find_setting(trace, key);
-        if (divisions != NULL && divisions->type == ALLOT_SETTING_INT && divisions->integer > 0 &&
-            divisions->integer <= UINT32_MAX) {
-            conf->roundup_power2_divisions[i] = (uint32_t)divisions->integer;
-        }
-    }
-}
-
-static uint64_t round_request(const allot_torch_conf *conf, uint64_t size)
-{
-    if (size < BLOCK_MIN) {
-        return BLOCK_MIN;
-    }
-    const unsigned log2 = alloti_log2(size);
-    unsigned interval = log2 < MIB_LOG2 ? 0 : log2 - MIB_LOG2;
-    interval = interval < ALLOT_TORCH_INTERVALS ? interval : ALLOT_TORCH_INTERVALS - 1;
-    const uint32_t divisions = conf->roundup_power2_divisions[interval];
-    if (divisions > 1 && size / BLOCK_MIN > divisions) {
-        return round_to_division(size, divisions);
-    }
-    uint64_t rounded = size;
-    return alloti_align_up(size, BLOCK_MIN, &rounded) ? rounded : size;
-}
-
 static void round_all(allot_history *history, const allot_torch_conf *conf)
 {
     for (uint32_t row = 0; row < history->count; row++) {
         if (!history->is_size_known[row]) {
-            history->size[row] = round_request(conf, history->requested[row]);
+            history->size[row] = alloti_torch_round(conf, history->requested[row]);
         }
     }
 }
@@ -303,7 +255,9 @@ allot_status alloti_history_build_sizes(allot_history *history)
         return ALLOT_STATUS_OK;
     }
     sizer s = {.history = history};
-    conf_from_trace(history->trace, &s.conf);
+    if (allot_torch_conf_from_trace(history->trace, &s.conf, NULL) != ALLOT_STATUS_OK) {
+        allot_torch_conf_init(&s.conf);
+    }
     round_all(history, &s.conf);
     if (!needs_rests(history)) {
         return ALLOT_STATUS_OK;

@@ -41,6 +41,7 @@ void alloti_table_cell(alloti_table *table, const char *format, ...)
         char *const cell = table->bytes + table->size;
         cell[0] = '\0';
         vsnprintf(cell, (size_t)room, format, args);
+        alloti_utf8_disarm(cell);
         table->starts[table->cell_count++] = table->size;
         table->size += room;
     }

@@ -51,6 +51,7 @@ static char *format_text(alloti_text *text, const char *format, va_list args)
         return NULL;
     }
     vsnprintf(buffer, (size_t)size + 1, format, args);
+    alloti_utf8_disarm(buffer);
     return buffer;
 }
 
