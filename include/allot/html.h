@@ -28,7 +28,8 @@ typedef struct allot_html_options {
     size_t struct_size;
     const char *name;   /**< Of the file, for the title; folders are left out. NULL for none. */
     const char *name_b; /**< Of the second file (diff); NULL for none. */
-    uint64_t limit;     /**< Bytes that the device can give, drawn as a line; 0: not known. */
+    uint64_t limit; /**< Bytes that the device can give, drawn as a line; 0: what was held and free
+                       at the trace's last out-of-memory, or no line. */
     uint32_t block_max; /**< Blocks drawn one by one, the largest ones; smaller ones are shown as
                              sums. 0: 300,000. */
     const allot_lines_options *lines; /**< How to fold stacks; NULL for the defaults. */

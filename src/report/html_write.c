@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/size_math.h"
+
 enum { SENTENCE_BYTES = 2048 };
 
 /* A page is passed on: the folders of the machine that made it are nobody's business. */
@@ -50,6 +52,21 @@ void alloti_html_subject_fini(alloti_html_subject *subject)
     *subject = (alloti_html_subject){0};
 }
 
+/* What was held and what the driver had left at the last out-of-memory; 0 without one. */
+static uint64_t infer_limit(const allot_history *history)
+{
+    allot_events events;
+    allot_trace_get_events(allot_history_trace(history), allot_history_device(history), &events);
+    for (uint64_t i = events.count; i-- > 0;) {
+        if (events.kind[i] == ALLOT_EVENT_OOM) {
+            uint64_t sum = 0;
+            const uint64_t held = allot_history_value(history, ALLOT_MEASURE_RESERVED, (uint32_t)i);
+            return alloti_add(held, events.addr[i], &sum) && held != 0 ? sum : 0;
+        }
+    }
+    return 0;
+}
+
 allot_status alloti_html_subject_write(const alloti_html_subject *subject, const char *name,
                                        uint64_t limit, uint32_t event,
                                        const allot_html_options *options, alloti_html_page *page)
@@ -58,7 +75,7 @@ allot_status alloti_html_subject_write(const alloti_html_subject *subject, const
                                     .lines = subject->lines,
                                     .categories = subject->categories,
                                     .name = name,
-                                    .limit = limit,
+                                    .limit = limit != 0 ? limit : infer_limit(subject->history),
                                     .block_max = options->block_max,
                                     .event = event};
     return alloti_html_trace_write(&what, page);
