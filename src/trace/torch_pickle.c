@@ -720,8 +720,7 @@ static allot_status read_pickle(alloti_source *source, const alloti_progress *pr
     m->progress = progress;
     allot_status status = alloti_store_create(builder, &m->store);
     if (status == ALLOT_STATUS_OK) {
-        /* From now on `stack + top` is an address also when nothing was pushed. */
-        status = alloti_array_reserve(&m->stack, &m->stack_capacity, 1, sizeof *m->stack);
+        status = alloti_array_reserve(&m->stack, &m->stack_capacity, STACK_MIN, sizeof *m->stack);
     }
     if (status == ALLOT_STATUS_OK) {
         status = refill(m, m->cursor, 1);
