@@ -269,8 +269,8 @@ def measure(allocations, args):
 
 
 def count_allocations(args):
-    """Sizes grow by the same number of bytes for each allocation once all stacks are known."""
-    low = LIVE + 2 * args.stacks
+    """Each allocation adds the same number of bytes once all stacks are known and all slots taken."""
+    low = 3 * LIVE + 2 * args.stacks
     high = low + 10_000
     size_low = measure(low, args)
     per_allocation = (measure(high, args) - size_low) / (high - low)

@@ -16,14 +16,14 @@
 
 #define KEY_BIT(key) (UINT64_C(1) << WORD_##key)
 
-allot_status torch_fail_type(torch_field field, alloti_value value, const char *wanted)
+allot_status alloti_torch_fail_type(torch_field field, alloti_value value, const char *wanted)
 {
     return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is %s, not %s",
-                       torch_word_text(field.key), field.owner, alloti_value_describe(value),
+                       alloti_torch_word_text(field.key), field.owner, alloti_value_describe(value),
                        wanted);
 }
 
-bool torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out)
+bool alloti_torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out)
 {
     const uint64_t payload = alloti_value_payload(value);
     switch (alloti_value_get_type(value)) {
@@ -38,22 +38,22 @@ bool torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out)
     }
 }
 
-allot_status torch_get_u64(const alloti_store *store, torch_field field, alloti_value value,
-                           uint64_t *out)
+allot_status alloti_torch_get_u64(const alloti_store *store, torch_field field, alloti_value value,
+                                  uint64_t *out)
 {
-    if (torch_is_u64(store, value, out)) {
+    if (alloti_torch_is_u64(store, value, out)) {
         return ALLOT_STATUS_OK;
     }
     const alloti_value_type type = alloti_value_get_type(value);
     if (type == ALLOTI_VALUE_INT || type == ALLOTI_VALUE_WIDE) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is negative",
-                           torch_word_text(field.key), field.owner);
+                           alloti_torch_word_text(field.key), field.owner);
     }
-    return torch_fail_type(field, value, "an integer of 64 bits");
+    return alloti_torch_fail_type(field, value, "an integer of 64 bits");
 }
 
-allot_status torch_get_time(const alloti_store *store, torch_field field, alloti_value value,
-                            int64_t *out)
+allot_status alloti_torch_get_time(const alloti_store *store, torch_field field, alloti_value value,
+                                   int64_t *out)
 {
     enum { NS_PER_US = 1000 };
     const int64_t limit = INT64_MAX / NS_PER_US;
@@ -70,13 +70,13 @@ allot_status torch_get_time(const alloti_store *store, torch_field field, alloti
             return ALLOT_STATUS_OK;
         }
     } else if (alloti_value_get_type(value) != ALLOTI_VALUE_WIDE) {
-        return torch_fail_type(field, value, "a number");
+        return alloti_torch_fail_type(field, value, "a number");
     }
     return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is out of range",
-                       torch_word_text(field.key), field.owner);
+                       alloti_torch_word_text(field.key), field.owner);
 }
 
-allot_status torch_get_string(torch_field field, alloti_value value, uint32_t *out)
+allot_status alloti_torch_get_string(torch_field field, alloti_value value, uint32_t *out)
 {
     if (alloti_value_get_type(value) == ALLOTI_VALUE_STRING) {
         *out = (uint32_t)alloti_value_payload(value);
@@ -86,11 +86,11 @@ allot_status torch_get_string(torch_field field, alloti_value value, uint32_t *o
         *out = ALLOT_NONE;
         return ALLOT_STATUS_OK;
     }
-    return torch_fail_type(field, value, "a string");
+    return alloti_torch_fail_type(field, value, "a string");
 }
 
-allot_status torch_get_list(const alloti_store *store, torch_field field, alloti_value value,
-                            const alloti_value **items, uint64_t *count)
+allot_status alloti_torch_get_list(const alloti_store *store, torch_field field, alloti_value value,
+                                   const alloti_value **items, uint64_t *count)
 {
     switch (alloti_value_get_type(value)) {
     case ALLOTI_VALUE_NEW_LIST:
@@ -104,11 +104,12 @@ allot_status torch_get_list(const alloti_store *store, torch_field field, alloti
         return ALLOT_STATUS_OK;
     }
     default:
-        return torch_fail_type(field, value, "a list");
+        return alloti_torch_fail_type(field, value, "a list");
     }
 }
 
-allot_status torch_make_pool(alloti_store *store, uint64_t first, uint64_t second, uint32_t *out)
+allot_status alloti_torch_make_pool(alloti_store *store, uint64_t first, uint64_t second,
+                                    uint32_t *out)
 {
     if (store->last_pool_id == ALLOT_NONE || store->last_pool.first != first ||
         store->last_pool.second != second) {
@@ -139,15 +140,15 @@ static allot_status get_pool(alloti_store *store, torch_field field, alloti_valu
     uint64_t count = 0;
     uint64_t first = 0;
     uint64_t second = 0;
-    const allot_status status = torch_get_list(store, field, value, &items, &count);
+    const allot_status status = alloti_torch_get_list(store, field, value, &items, &count);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    if (count != 2 || !torch_is_u64(store, items[0], &first) ||
-        !torch_is_u64(store, items[1], &second)) {
-        return torch_fail_type(field, value, "a pair of integers");
+    if (count != 2 || !alloti_torch_is_u64(store, items[0], &first) ||
+        !alloti_torch_is_u64(store, items[1], &second)) {
+        return alloti_torch_fail_type(field, value, "a pair of integers");
     }
-    return torch_make_pool(store, first, second, out);
+    return alloti_torch_make_pool(store, first, second, out);
 }
 
 /* A stream is a pointer's value; where it came out signed, its bits are meant. */
@@ -158,7 +159,7 @@ static allot_status get_stream(alloti_store *store, torch_field field, alloti_va
     if (alloti_value_get_type(value) == ALLOTI_VALUE_INT) {
         stream = (uint64_t)alloti_value_integer(value);
     } else {
-        const allot_status status = torch_get_u64(store, field, value, &stream);
+        const allot_status status = alloti_torch_get_u64(store, field, value, &stream);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
@@ -189,7 +190,7 @@ static allot_status get_stack(alloti_store *store, torch_field field, alloti_val
         *out = ALLOT_NONE;
         return ALLOT_STATUS_OK;
     default:
-        return torch_fail_type(field, value, "a list of frames");
+        return alloti_torch_fail_type(field, value, "a list of frames");
     }
 }
 
@@ -198,7 +199,7 @@ static allot_status get_category(const alloti_store *store, torch_field field, a
                                  uint8_t *out)
 {
     uint64_t index = 0;
-    if (torch_is_u64(store, value, &index)) {
+    if (alloti_torch_is_u64(store, value, &index)) {
         if (index >= UINT8_MAX - TORCH_CATEGORY_INDEX) {
             return alloti_fail(ALLOT_STATUS_FORMAT, "\"category\" of %s is out of range",
                                field.owner);
@@ -207,9 +208,9 @@ static allot_status get_category(const alloti_store *store, torch_field field, a
         return ALLOT_STATUS_OK;
     }
     uint32_t id = ALLOT_NONE;
-    const allot_status status = torch_get_string(field, value, &id);
+    const allot_status status = alloti_torch_get_string(field, value, &id);
     if (status == ALLOT_STATUS_OK) {
-        *out = (uint8_t)torch_parse_category(alloti_builder_get_string(store->builder, id));
+        *out = (uint8_t)alloti_torch_parse_category(alloti_builder_get_string(store->builder, id));
         alloti_builder_set_trait(store->builder, ALLOT_TRACE_HAS_CATEGORIES);
     }
     return status;
@@ -227,29 +228,29 @@ static allot_status make_frame(alloti_store *store, const alloti_value *pairs, u
         uint64_t line = 0;
         switch (field.key) {
         case WORD_NAME:
-            status = torch_get_string(field, value, &frame.name);
+            status = alloti_torch_get_string(field, value, &frame.name);
             break;
         case WORD_FILENAME:
-            status = torch_get_string(field, value, &frame.filename);
+            status = alloti_torch_get_string(field, value, &frame.filename);
             break;
         case WORD_LINE:
-            status = torch_get_u64(store, field, value, &line);
+            status = alloti_torch_get_u64(store, field, value, &line);
             if (status == ALLOT_STATUS_OK && line > UINT32_MAX) {
                 status = alloti_fail(ALLOT_STATUS_FORMAT, "\"line\" of a frame is out of range");
             }
             frame.line = (uint32_t)line;
             break;
         case WORD_FX_NODE_OP:
-            status = torch_get_string(field, value, &fx.node_op);
+            status = alloti_torch_get_string(field, value, &fx.node_op);
             break;
         case WORD_FX_NODE_NAME:
-            status = torch_get_string(field, value, &fx.node_name);
+            status = alloti_torch_get_string(field, value, &fx.node_name);
             break;
         case WORD_FX_NODE_TARGET:
-            status = torch_get_string(field, value, &fx.node_target);
+            status = alloti_torch_get_string(field, value, &fx.node_target);
             break;
         case WORD_FX_ORIGINAL_TRACE:
-            status = torch_get_string(field, value, &fx.original_trace);
+            status = alloti_torch_get_string(field, value, &fx.original_trace);
             break;
         default:
             break;
@@ -286,7 +287,7 @@ static allot_status get_event_kind(const alloti_store *store, alloti_value value
 {
     const torch_field field = {"a trace entry", WORD_ACTION};
     if (alloti_value_get_type(value) != ALLOTI_VALUE_STRING) {
-        return torch_fail_type(field, value, "a string");
+        return alloti_torch_fail_type(field, value, "a string");
     }
     const uint64_t id = alloti_value_payload(value);
     if (id < WORD_EVENT_ALLOC || id >= WORD_COUNT) {
@@ -306,17 +307,17 @@ static allot_status set_event_field(alloti_store *store, alloti_event *event, to
         return get_event_kind(store, value, &event->kind);
     case WORD_ADDR:
     case WORD_DEVICE_FREE:
-        return torch_get_u64(store, field, value, &event->addr);
+        return alloti_torch_get_u64(store, field, value, &event->addr);
     case WORD_SIZE:
-        return torch_get_u64(store, field, value, &event->size);
+        return alloti_torch_get_u64(store, field, value, &event->size);
     case WORD_STREAM:
         return get_stream(store, field, value, &event->stream);
     case WORD_TIME_US:
-        return torch_get_time(store, field, value, &event->time_ns);
+        return alloti_torch_get_time(store, field, value, &event->time_ns);
     case WORD_COMPILE_CONTEXT:
-        return torch_get_string(field, value, &event->context);
+        return alloti_torch_get_string(field, value, &event->context);
     case WORD_USER_METADATA:
-        return torch_get_string(field, value, &event->metadata);
+        return alloti_torch_get_string(field, value, &event->metadata);
     case WORD_POOL_ID:
         return get_pool(store, field, value, &event->pool);
     case WORD_FRAMES:
@@ -379,7 +380,7 @@ static allot_status get_block_state(alloti_value value, uint8_t *out)
 {
     const torch_field field = {"a block", WORD_STATE};
     if (alloti_value_get_type(value) != ALLOTI_VALUE_STRING) {
-        return torch_fail_type(field, value, "a string");
+        return alloti_torch_fail_type(field, value, "a string");
     }
     switch (alloti_value_payload(value)) {
     case WORD_ACTIVE_ALLOCATED:
@@ -405,19 +406,19 @@ static allot_status set_block_history(alloti_store *store, allot_block *block, a
     const torch_field field = {"a block", WORD_HISTORY};
     const alloti_value *entries = NULL;
     uint64_t entry_count = 0;
-    allot_status status = torch_get_list(store, field, value, &entries, &entry_count);
+    allot_status status = alloti_torch_get_list(store, field, value, &entries, &entry_count);
     if (status != ALLOT_STATUS_OK || entry_count == 0) {
         return status;
     }
     if (alloti_value_get_type(entries[0]) != ALLOTI_VALUE_DICT) {
-        return torch_fail_type(field, entries[0], "a list of dicts");
+        return alloti_torch_fail_type(field, entries[0], "a list of dicts");
     }
     const torch_object *const entry = &store->objects[alloti_value_payload(entries[0])];
     for (uint64_t i = 0; i < entry->count && status == ALLOT_STATUS_OK; i += 2) {
         const alloti_value key = entry->items[i];
         if (key == alloti_value_make(ALLOTI_VALUE_STRING, WORD_REAL_SIZE)) {
-            status = torch_get_u64(store, (torch_field){"a block's history", WORD_REAL_SIZE},
-                                   entry->items[i + 1], &block->requested_size);
+            status = alloti_torch_get_u64(store, (torch_field){"a block's history", WORD_REAL_SIZE},
+                                          entry->items[i + 1], &block->requested_size);
         } else if (key == alloti_value_make(ALLOTI_VALUE_STRING, WORD_FRAMES)) {
             status = get_stack(store, (torch_field){"a block's history", WORD_FRAMES},
                                entry->items[i + 1], &block->stack);
@@ -431,19 +432,19 @@ static allot_status set_block_field(alloti_store *store, allot_block *block, tor
 {
     switch (field.key) {
     case WORD_SIZE:
-        return torch_get_u64(store, field, value, &block->size);
+        return alloti_torch_get_u64(store, field, value, &block->size);
     case WORD_REQUESTED_SIZE:
-        return torch_get_u64(store, field, value, &block->requested_size);
+        return alloti_torch_get_u64(store, field, value, &block->requested_size);
     case WORD_ADDRESS:
-        return torch_get_u64(store, field, value, &block->address);
+        return alloti_torch_get_u64(store, field, value, &block->address);
     case WORD_STATE:
         return get_block_state(value, &block->state);
     case WORD_FRAMES:
         return get_stack(store, field, value, &block->stack);
     case WORD_COMPILE_CONTEXT:
-        return torch_get_string(field, value, &block->context);
+        return alloti_torch_get_string(field, value, &block->context);
     case WORD_USER_METADATA:
-        return torch_get_string(field, value, &block->metadata);
+        return alloti_torch_get_string(field, value, &block->metadata);
     case WORD_CATEGORY:
         return get_category(store, field, value, &block->category);
     case WORD_HISTORY:
@@ -482,7 +483,7 @@ static allot_status make_block(alloti_store *store, const alloti_value *pairs, u
 static allot_status set_segment_type(allot_segment *segment, torch_field field, alloti_value value)
 {
     if (alloti_value_get_type(value) != ALLOTI_VALUE_STRING) {
-        return torch_fail_type(field, value, "a string");
+        return alloti_torch_fail_type(field, value, "a string");
     }
     segment->is_large = alloti_value_payload(value) != WORD_SMALL;
     return ALLOT_STATUS_OK;
@@ -496,19 +497,19 @@ static allot_status set_segment_field(alloti_store *store, torch_segment *record
     allot_status status = ALLOT_STATUS_OK;
     switch (field.key) {
     case WORD_DEVICE:
-        status = torch_get_u64(store, field, value, &device);
+        status = alloti_torch_get_u64(store, field, value, &device);
         segment->device = device < UINT32_MAX ? (uint32_t)device : UINT32_MAX;
         return status;
     case WORD_ADDRESS:
-        return torch_get_u64(store, field, value, &segment->address);
+        return alloti_torch_get_u64(store, field, value, &segment->address);
     case WORD_TOTAL_SIZE:
-        return torch_get_u64(store, field, value, &segment->total_size);
+        return alloti_torch_get_u64(store, field, value, &segment->total_size);
     case WORD_ALLOCATED_SIZE:
-        return torch_get_u64(store, field, value, &segment->allocated_size);
+        return alloti_torch_get_u64(store, field, value, &segment->allocated_size);
     case WORD_ACTIVE_SIZE:
-        return torch_get_u64(store, field, value, &segment->active_size);
+        return alloti_torch_get_u64(store, field, value, &segment->active_size);
     case WORD_REQUESTED_SIZE:
-        return torch_get_u64(store, field, value, &segment->requested_size);
+        return alloti_torch_get_u64(store, field, value, &segment->requested_size);
     case WORD_STREAM:
         return get_stream(store, field, value, &segment->stream);
     case WORD_SEGMENT_TYPE:
@@ -517,7 +518,7 @@ static allot_status set_segment_field(alloti_store *store, torch_segment *record
         return get_pool(store, field, value, &segment->pool);
     case WORD_IS_EXPANDABLE:
         if (alloti_value_get_type(value) != ALLOTI_VALUE_BOOL) {
-            return torch_fail_type(field, value, "a bool");
+            return alloti_torch_fail_type(field, value, "a bool");
         }
         segment->is_expandable = alloti_value_payload(value) != 0;
         return ALLOT_STATUS_OK;
@@ -560,8 +561,8 @@ static allot_status make_segment(alloti_store *store, const alloti_value *pairs,
     return status;
 }
 
-allot_status torch_record_make(alloti_store *store, const alloti_value *pairs, uint64_t count,
-                               alloti_value *out)
+allot_status alloti_torch_record_make(alloti_store *store, const alloti_value *pairs,
+                                      uint64_t count, alloti_value *out)
 {
     uint64_t keys = 0;
     for (uint64_t i = 0; i < 2 * count; i += 2) {

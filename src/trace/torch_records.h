@@ -126,8 +126,9 @@ enum { TORCH_CATEGORY_INDEX = 16 /**< Category columns hold this + index in "cat
  * The record that the pairs [2 * count] of a dict describe: FRAME, EVENT, BLOCK or SEGMENT; EMPTY
  * if they describe none.
  */
-ALLOT_NODISCARD allot_status torch_record_make(alloti_store *store, const alloti_value *pairs,
-                                               uint64_t count, alloti_value *out);
+ALLOT_NODISCARD allot_status alloti_torch_record_make(alloti_store *store,
+                                                      const alloti_value *pairs, uint64_t count,
+                                                      alloti_value *out);
 
 /** Where a value stands, for messages: "size" of "a trace entry". */
 typedef struct torch_field {
@@ -136,32 +137,33 @@ typedef struct torch_field {
 } torch_field;
 
 /** "X of Y is Z, not W". */
-allot_status torch_fail_type(torch_field field, alloti_value value, const char *wanted);
+allot_status alloti_torch_fail_type(torch_field field, alloti_value value, const char *wanted);
 
-ALLOT_NODISCARD allot_status torch_get_u64(const alloti_store *store, torch_field field,
-                                           alloti_value value, uint64_t *out);
+ALLOT_NODISCARD allot_status alloti_torch_get_u64(const alloti_store *store, torch_field field,
+                                                  alloti_value value, uint64_t *out);
 /** Microseconds to nanoseconds. */
-ALLOT_NODISCARD allot_status torch_get_time(const alloti_store *store, torch_field field,
-                                            alloti_value value, int64_t *out);
+ALLOT_NODISCARD allot_status alloti_torch_get_time(const alloti_store *store, torch_field field,
+                                                   alloti_value value, int64_t *out);
 
-ALLOT_NODISCARD allot_status torch_get_string(torch_field field, alloti_value value, uint32_t *out);
+ALLOT_NODISCARD allot_status alloti_torch_get_string(torch_field field, alloti_value value,
+                                                     uint32_t *out);
 
 /** Items of a list [*count]; borrowed until the store changes. */
-ALLOT_NODISCARD allot_status torch_get_list(const alloti_store *store, torch_field field,
-                                            alloti_value value, const alloti_value **items,
-                                            uint64_t *count);
+ALLOT_NODISCARD allot_status alloti_torch_get_list(const alloti_store *store, torch_field field,
+                                                   alloti_value value, const alloti_value **items,
+                                                   uint64_t *count);
 
 /** Category by its spelling in any case; UNKNOWN for none. */
-allot_category torch_parse_category(const char *text);
+allot_category alloti_torch_parse_category(const char *text);
 
 /** Spelling of a word. */
-const char *torch_word_text(torch_word word);
+const char *alloti_torch_word_text(torch_word word);
 
 /** Pool of two numbers. */
-ALLOT_NODISCARD allot_status torch_make_pool(alloti_store *store, uint64_t first, uint64_t second,
-                                             uint32_t *out);
+ALLOT_NODISCARD allot_status alloti_torch_make_pool(alloti_store *store, uint64_t first,
+                                                    uint64_t second, uint32_t *out);
 
 /** Whether a value is a number from 0 up, and which. */
-bool torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out);
+bool alloti_torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out);
 
 #endif /* ALLOTI_TRACE_TORCH_RECORDS_H */

@@ -16,7 +16,7 @@
 
 enum { DEVICES_MAX = 4096, SETTING_KEY_MAX = 1024, SETTING_DEPTH_MAX = 8 };
 
-allot_category torch_parse_category(const char *text)
+allot_category alloti_torch_parse_category(const char *text)
 {
 #define CATEGORY_PARSE(name, value, spelling)                                                      \
     if (strcasecmp(text, spelling) == 0) {                                                         \
@@ -31,14 +31,14 @@ allot_category torch_parse_category(const char *text)
 static allot_status take_list(alloti_store *store, torch_field field, alloti_value value,
                               const alloti_value **items, uint64_t *count)
 {
-    const allot_status status = torch_get_list(store, field, value, items, count);
+    const allot_status status = alloti_torch_get_list(store, field, value, items, count);
     if (status != ALLOT_STATUS_OK || *count == 0) {
         return status;
     }
     torch_object *const object = &store->objects[alloti_value_payload(value)];
     if (object->was_read) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is a list that stands elsewhere too",
-                           torch_word_text(field.key), field.owner);
+                           alloti_torch_word_text(field.key), field.owner);
     }
     object->was_read = true;
     return ALLOT_STATUS_OK;
@@ -48,7 +48,7 @@ static allot_status check_item(torch_field field, alloti_value item, alloti_valu
                                const char *wanted)
 {
     return alloti_value_get_type(item) == type ? ALLOT_STATUS_OK
-                                               : torch_fail_type(field, item, wanted);
+                                               : alloti_torch_fail_type(field, item, wanted);
 }
 
 /* Events of one device, in runs of rows that follow each other; mostly there is one run. */
@@ -88,7 +88,7 @@ static allot_status finish_traces(alloti_store *store, torch_word key, allot_mem
     allot_status status = take_list(store, field, traces, &items, &count);
     if (status == ALLOT_STATUS_OK && count > DEVICES_MAX) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" has %" PRIu64 " devices, more than %d",
-                           torch_word_text(key), count, DEVICES_MAX);
+                           alloti_torch_word_text(key), count, DEVICES_MAX);
     }
     /* Host traces may be one list of entries. */
     if (status == ALLOT_STATUS_OK && count != 0 &&
@@ -224,7 +224,7 @@ static allot_status finish_setting(alloti_store *store, const setting_path *path
         break;
     case ALLOTI_VALUE_WIDE: /* "Unlimited" is sometimes the largest number there is. */
         setting.type = ALLOT_SETTING_INT;
-        setting.integer = torch_is_u64(store, value, &magnitude) ? INT64_MAX : INT64_MIN;
+        setting.integer = alloti_torch_is_u64(store, value, &magnitude) ? INT64_MAX : INT64_MIN;
         setting.integer =
             magnitude < INT64_MAX && setting.integer > 0 ? (int64_t)magnitude : setting.integer;
         break;
@@ -284,7 +284,7 @@ static allot_status finish_settings(alloti_store *store, setting_path *path, all
         return ALLOT_STATUS_OK;
     }
     if (alloti_value_get_type(value) != ALLOTI_VALUE_DICT) {
-        return torch_fail_type(field, value, "a dict");
+        return alloti_torch_fail_type(field, value, "a dict");
     }
     torch_object *const object = &store->objects[alloti_value_payload(value)];
     if (object->was_read || path->depth > SETTING_DEPTH_MAX) {
@@ -316,16 +316,16 @@ static allot_status finish_annotation(alloti_store *store, alloti_value value)
         switch (alloti_value_get_type(object->items[i]) == ALLOTI_VALUE_STRING ? field.key
                                                                                : WORD_COUNT) {
         case WORD_NAME:
-            status = torch_get_string(field, item, &annotation.name);
+            status = alloti_torch_get_string(field, item, &annotation.name);
             break;
         case WORD_STAGE:
-            status = torch_get_string(field, item, &stage);
+            status = alloti_torch_get_string(field, item, &stage);
             break;
         case WORD_TIME_US:
-            status = torch_get_time(store, field, item, &annotation.time_ns);
+            status = alloti_torch_get_time(store, field, item, &annotation.time_ns);
             break;
         case WORD_DEVICE: /* -1 stands for none. */
-            if (torch_is_u64(store, item, &device) && device < DEVICES_MAX) {
+            if (alloti_torch_is_u64(store, item, &device) && device < DEVICES_MAX) {
                 status = alloti_builder_device(store->builder, ALLOT_MEMORY_DEVICE,
                                                (uint32_t)device, &annotation.device);
             }
@@ -373,7 +373,7 @@ static allot_status finish_categories(alloti_store *store, alloti_value categori
     const torch_field field = {"the snapshot", WORD_CATEGORIES};
     const alloti_value *items = NULL;
     uint64_t count = 0;
-    const allot_status status = torch_get_list(store, field, categories, &items, &count);
+    const allot_status status = alloti_torch_get_list(store, field, categories, &items, &count);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -381,7 +381,7 @@ static allot_status finish_categories(alloti_store *store, alloti_value categori
         if (alloti_value_get_type(items[i]) == ALLOTI_VALUE_STRING) {
             const uint32_t id = (uint32_t)alloti_value_payload(items[i]);
             map[TORCH_CATEGORY_INDEX + i] =
-                (uint8_t)torch_parse_category(alloti_builder_get_string(store->builder, id));
+                (uint8_t)alloti_torch_parse_category(alloti_builder_get_string(store->builder, id));
         }
     }
     alloti_builder_set_trait(store->builder, ALLOT_TRACE_HAS_CATEGORIES);

@@ -33,7 +33,7 @@ static const char *const WORDS[] = {
 
 _Static_assert(sizeof WORDS / sizeof WORDS[0] == WORD_COUNT, "one text per word");
 
-const char *torch_word_text(torch_word word)
+const char *alloti_torch_word_text(torch_word word)
 {
     return WORDS[word];
 }
@@ -307,7 +307,7 @@ allot_status alloti_store_extend_dict(alloti_store *store, alloti_value *cell,
     case ALLOTI_VALUE_NEW_DICT:
         if (count > 1) { /* A single pair may be followed by more, one by one. */
             alloti_value record = 0;
-            status = torch_record_make(store, pairs, count, &record);
+            status = alloti_torch_record_make(store, pairs, count, &record);
             if (status != ALLOT_STATUS_OK || record != 0) {
                 *cell = record;
                 return status;
@@ -333,10 +333,10 @@ allot_status alloti_store_tuple(alloti_store *store, const alloti_value *items, 
 {
     uint64_t first = 0;
     uint64_t second = 0;
-    if (count == 2 && torch_is_u64(store, items[0], &first) &&
-        torch_is_u64(store, items[1], &second)) {
+    if (count == 2 && alloti_torch_is_u64(store, items[0], &first) &&
+        alloti_torch_is_u64(store, items[1], &second)) {
         uint32_t id = 0;
-        const allot_status status = torch_make_pool(store, first, second, &id);
+        const allot_status status = alloti_torch_make_pool(store, first, second, &id);
         if (status == ALLOT_STATUS_OK) {
             *out = alloti_value_make(ALLOTI_VALUE_POOL, id);
         }
@@ -362,7 +362,7 @@ allot_status alloti_store_use(alloti_store *store, alloti_value *cell)
         alloti_value shorter = 0;
         allot_status status = ALLOT_STATUS_OK;
         if (type == ALLOTI_VALUE_DICT) {
-            status = torch_record_make(store, object.items, object.count / 2, &shorter);
+            status = alloti_torch_record_make(store, object.items, object.count / 2, &shorter);
         } else if (all_frames(object.items, object.count)) {
             status = stack_begin(store, &shorter, object.items, object.count);
         }
