@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/umpire.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "core/array.h"
+#include "core/map64.h"
 #include "core/number_text.h"
 #include "core/status.h"
-#include "trace/intern.h"
 
 /** A memory resource or an allocator. */
 typedef struct owner {
@@ -30,12 +30,12 @@ struct alloti_umpire {
     owner *owners;
     uint64_t owner_count;
     uint64_t owner_capacity;
-    alloti_intern references; /**< Of owners. */
-    alloti_intern names;      /**< Of owners; the first of a name. */
+    alloti_map64 references; /**< Of owners. */
+    alloti_map64 names;      /**< Of owners by string; the first of a name. */
     live *lives;
     uint64_t live_count;
     uint64_t live_capacity;
-    alloti_intern addresses; /**< Of lives. */
+    alloti_map64 addresses; /**< Of lives. */
     uint32_t stream;
     uint64_t event_count;
 };
@@ -61,46 +61,12 @@ void alloti_umpire_destroy(alloti_umpire *umpire)
     if (umpire == NULL) {
         return;
     }
-    alloti_intern_fini(&umpire->references);
-    alloti_intern_fini(&umpire->names);
-    alloti_intern_fini(&umpire->addresses);
+    alloti_map64_fini(&umpire->references);
+    alloti_map64_fini(&umpire->names);
+    alloti_map64_fini(&umpire->addresses);
     free(umpire->owners);
     free(umpire->lives);
     free(umpire);
-}
-
-static uint64_t hash_of(uint64_t value)
-{
-    return XXH3_64bits(&value, sizeof value);
-}
-
-static bool reference_equal(const void *context, uint32_t index, const void *key)
-{
-    const alloti_umpire *const umpire = context;
-    return umpire->owners[index].reference == *(const uint64_t *)key;
-}
-
-static bool name_equal(const void *context, uint32_t index, const void *key)
-{
-    const alloti_umpire *const umpire = context;
-    return umpire->owners[index].name == *(const uint32_t *)key;
-}
-
-static bool address_equal(const void *context, uint32_t index, const void *key)
-{
-    const alloti_umpire *const umpire = context;
-    return umpire->lives[index].address == *(const uint64_t *)key;
-}
-
-static uint32_t find_reference(const alloti_umpire *umpire, uint64_t reference)
-{
-    return alloti_intern_find(&umpire->references, hash_of(reference), reference_equal, umpire,
-                              &reference);
-}
-
-static uint32_t find_name(const alloti_umpire *umpire, uint32_t name)
-{
-    return alloti_intern_find(&umpire->names, hash_of(name), name_equal, umpire, &name);
 }
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -137,7 +103,7 @@ static allot_status make_pool(alloti_umpire *umpire, uint32_t name, uint32_t *ou
         return status;
     }
     char key[40];
-    const int length = snprintf(key, sizeof key, "allocator.%llu", (unsigned long long)number);
+    const int length = snprintf(key, sizeof key, "allocator.%" PRIu64, number);
     allot_setting setting = {.type = ALLOT_SETTING_STRING, .string = name};
     status = alloti_builder_intern_string(umpire->builder, key, (size_t)length, &setting.key);
     return status != ALLOT_STATUS_OK ? status
@@ -153,10 +119,10 @@ static allot_status add_owner(alloti_umpire *umpire, const owner *added)
     }
     const uint32_t index = (uint32_t)umpire->owner_count;
     umpire->owners[umpire->owner_count++] = *added;
-    status = alloti_intern_add(&umpire->references, hash_of(added->reference), index);
+    status = alloti_map64_set(&umpire->references, added->reference, index);
     if (status == ALLOT_STATUS_OK && added->name != ALLOT_NONE &&
-        find_name(umpire, added->name) == ALLOT_NONE) {
-        status = alloti_intern_add(&umpire->names, hash_of(added->name), index);
+        alloti_map64_get(&umpire->names, added->name) == ALLOT_NONE) {
+        status = alloti_map64_set(&umpire->names, added->name, index);
     }
     return status;
 }
@@ -164,7 +130,8 @@ static allot_status add_owner(alloti_umpire *umpire, const owner *added)
 allot_status alloti_umpire_make(alloti_umpire *umpire, uint64_t reference, uint32_t name,
                                 uint32_t parent)
 {
-    const uint32_t below = parent == ALLOT_NONE ? ALLOT_NONE : find_name(umpire, parent);
+    const uint32_t below =
+        parent == ALLOT_NONE ? ALLOT_NONE : alloti_map64_get(&umpire->names, parent);
     owner made = {.reference = reference, .name = name};
     allot_status status = ALLOT_STATUS_OK;
     if (below != ALLOT_NONE) {
@@ -178,7 +145,7 @@ allot_status alloti_umpire_make(alloti_umpire *umpire, uint64_t reference, uint3
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    const uint32_t old = find_reference(umpire, reference);
+    const uint32_t old = alloti_map64_get(&umpire->references, reference);
     if (old != ALLOT_NONE) { /* the allocator that had this reference is gone */
         umpire->owners[old] = made;
         return ALLOT_STATUS_OK;
@@ -189,13 +156,13 @@ allot_status alloti_umpire_make(alloti_umpire *umpire, uint64_t reference, uint3
 /* Owner of a reference; one whose making the log does not show is made now, without a name. */
 static allot_status get_owner(alloti_umpire *umpire, uint64_t reference, const owner **out)
 {
-    uint32_t index = find_reference(umpire, reference);
+    uint32_t index = alloti_map64_get(&umpire->references, reference);
     if (index == ALLOT_NONE) {
         const allot_status status = alloti_umpire_make(umpire, reference, ALLOT_NONE, ALLOT_NONE);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
-        index = find_reference(umpire, reference);
+        index = alloti_map64_get(&umpire->references, reference);
     }
     *out = &umpire->owners[index];
     return ALLOT_STATUS_OK;
@@ -203,14 +170,13 @@ static allot_status get_owner(alloti_umpire *umpire, uint64_t reference, const o
 
 static allot_status get_live(alloti_umpire *umpire, uint64_t address, live **out)
 {
-    const uint64_t hash = hash_of(address);
-    uint32_t index = alloti_intern_find(&umpire->addresses, hash, address_equal, umpire, &address);
+    uint32_t index = alloti_map64_get(&umpire->addresses, address);
     if (index == ALLOT_NONE) {
         allot_status status = alloti_array_reserve(&umpire->lives, &umpire->live_capacity,
                                                    umpire->live_count + 1, sizeof *umpire->lives);
         index = (uint32_t)umpire->live_count;
         if (status == ALLOT_STATUS_OK) {
-            status = alloti_intern_add(&umpire->addresses, hash, index);
+            status = alloti_map64_set(&umpire->addresses, address, index);
         }
         if (status != ALLOT_STATUS_OK) {
             return status;
@@ -268,10 +234,11 @@ allot_status alloti_umpire_deallocate(alloti_umpire *umpire, uint64_t reference,
     return add_event(umpire, reference, &event);
 }
 
-allot_status alloti_umpire_finish(alloti_umpire *umpire)
+allot_status alloti_umpire_finish(alloti_umpire *umpire, uint64_t line_count)
 {
     if (umpire->event_count == 0) {
-        return alloti_fail(ALLOT_STATUS_FORMAT, "the log holds no allocation");
+        return alloti_fail(ALLOT_STATUS_FORMAT, "line %" PRIu64 ": the log holds no allocation",
+                           line_count);
     }
     alloti_builder_set_trait(umpire->builder, ALLOT_TRACE_HAS_ADDRESSES);
     alloti_builder_set_trait(umpire->builder, ALLOT_TRACE_HAS_REQUESTED);

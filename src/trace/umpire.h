@@ -31,7 +31,7 @@ ALLOT_NODISCARD allot_status alloti_umpire_allocate(alloti_umpire *umpire, uint6
 ALLOT_NODISCARD allot_status alloti_umpire_deallocate(alloti_umpire *umpire, uint64_t reference,
                                                       uint64_t address, int64_t time_ns);
 
-/** Refuse a log without any allocation, else set what the log can tell. */
-ALLOT_NODISCARD allot_status alloti_umpire_finish(alloti_umpire *umpire);
+/** Refuse a log of `line_count` lines without any allocation, else set what the log can tell. */
+ALLOT_NODISCARD allot_status alloti_umpire_finish(alloti_umpire *umpire, uint64_t line_count);
 
 #endif /* ALLOTI_TRACE_UMPIRE_H */

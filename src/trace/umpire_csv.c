@@ -146,7 +146,7 @@ static allot_status read_umpire(alloti_source *source, const alloti_progress *pr
         status = read_line(&lines, builder, umpire);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_umpire_finish(umpire);
+        status = alloti_umpire_finish(umpire, lines.number);
     }
     alloti_umpire_destroy(umpire);
     return status;

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of RMM's logs on any bytes. */
+#include "support/fuzz_reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_reader(ALLOT_TRACE_FORMAT_RMM_CSV, data, size);
+}
