@@ -2,6 +2,7 @@
 """Makes PyTorch snapshots for the browser tests, opcode by opcode, so that a million events take
 neither the memory nor the time of a million dicts."""
 
+import array
 import random
 import struct
 
@@ -96,18 +97,21 @@ def snapshot(path, events, segments):
 
 
 def large_snapshot(path, event_count, seed=1):
-    """A training-like rhythm of `event_count` events: slots of fixed sizes in 64 segments, taken
-    and given back in waves, by 200 stacks of 12 frames."""
+    """A training-like rhythm of `event_count` events: slots of fixed sizes, taken and given
+    back in waves, by 200 stacks of 12 frames.
+
+    Returns the bytes in use after each event."""
     rng = random.Random(seed)
-    sizes = [512, 4096, 65536, MIB, 4 * MIB, 32 * MIB]
-    slots, segments, address = [[] for _ in sizes], [], BASE
-    for n in range(64):
-        kind = n % len(sizes)
-        total = max(20 * MIB, 8 * sizes[kind])
-        count = min(2000, total // sizes[kind])
-        slots[kind] += [address + i * sizes[kind] for i in range(count)]
-        segments.append((address, total))
-        address += total + 2 * MIB
+    # Block size, segment size and number of segments. Blocks of up to 1 MiB lie in segments of
+    # 2 MiB, and no free range is as small as the rests that PyTorch leaves to a block.
+    kinds = [(512, 2 * MIB, 2), (4096, 2 * MIB, 4), (65536, 2 * MIB, 16), (MIB, 2 * MIB, 64),
+             (4 * MIB, 32 * MIB, 16), (32 * MIB, 256 * MIB, 12)]  # fmt: skip
+    sizes = [kind[0] for kind in kinds]
+    slots, segments, address = [], [], BASE
+    for size, total, count in kinds:
+        slots.append([address + n * total + at for n in range(count) for at in range(0, total, size)])
+        segments += [(address + n * total, total) for n in range(count)]
+        address += count * total
     stacks = [
         [(f"op_{s}", f"/app/model/layer_{s % 20}.py", 10 + s)]
         + [(f"call_{d}", f"/usr/lib/python3/dist-packages/torch/nn/module_{d}.py", d) for d in range(10)]
@@ -115,11 +119,14 @@ def large_snapshot(path, event_count, seed=1):
         for s in range(200)
     ]
 
+    totals = array.array("Q")
+
     def events():
-        time, made, live = 1_700_000_000_000_000, 0, []
-        for start, total in segments:
-            yield dict(action="segment_alloc", addr=start, size=total, stream=0, time_us=time), None, None
+        time, made, live, total = 1_700_000_000_000_000, 0, [], 0
+        for start, size in segments:
+            yield dict(action="segment_alloc", addr=start, size=size, stream=0, time_us=time), None, None
             made += 1
+            totals.append(0)
         while made + 3 <= event_count:
             wave = (made // 20000) % 2 == 0
             time += rng.randint(1, 40)
@@ -130,6 +137,8 @@ def large_snapshot(path, event_count, seed=1):
                 slots[kind].append(addr)
                 for action in ("free_requested", "free_completed"):
                     yield dict(action=action, addr=addr, size=sizes[kind], stream=0, time_us=time), stack, stacks[stack]
+                total -= sizes[kind]
+                totals.extend((total + sizes[kind], total))
                 made += 2
             else:
                 kind = min(int(rng.expovariate(0.7)), len(sizes) - 1)
@@ -138,9 +147,12 @@ def large_snapshot(path, event_count, seed=1):
                 addr, stack = slots[kind].pop(), rng.randrange(200)
                 live.append((kind, addr, stack))
                 yield dict(action="alloc", addr=addr, size=sizes[kind], stream=0, time_us=time), stack, stacks[stack]
+                total += sizes[kind]
+                totals.append(total)
                 made += 1
 
     snapshot(path, events(), [])
+    return totals
 
 
 def hostile_snapshot(path, payload):

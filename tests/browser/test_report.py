@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: MIT
+"""The HTML report in a browser, against figures counted from the traces in another way."""
+
+import gzip
+import pickle
+import re
+from collections import Counter
+
+import pytest
+
+import traces
+
+OOM = "oracle/finetune_11gib_oom.pickle.gz"
+ROOMY = "oracle/finetune_80gib.pickle.gz"
+LARGE_EVENTS = 1_000_000
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads plain data only."""
+
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def read_events(path):
+    with gzip.open(path) as file:
+        return PlainUnpickler(file).load()["device_traces"][0]
+
+
+def size_text(size):
+    for unit, name, digits in ((1 << 30, "GiB", 2), (1 << 20, "MiB", 1), (1 << 10, "KiB", 1)):
+        if size >= unit:
+            return f"{size / unit:.{digits}f} {name}"
+    return f"{size} B"
+
+
+def user_line(frames):
+    for frame in frames:
+        if "/torch/" not in frame["filename"] and frame["filename"].endswith(".py"):
+            return f"{frame['filename'].split('/')[-1]}:{frame['line']}"
+    return None
+
+
+def rounded(size):
+    return max(512, (size + 511) // 512 * 512)
+
+
+@pytest.fixture
+def make(run, reports):
+    """make(verb, files..., name=): the report, written once; explain and diff may exit with 1."""
+
+    def write(verb, *files, name, options=()):
+        path = reports / name
+        if not path.exists():
+            run(verb, *files, "--html", path, *options, code=(0, 1))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def oom_report(data, make):
+    return make("explain", data(OOM), name="oom.html", options=("--at", "oom"))
+
+
+@pytest.fixture(scope="session")
+def large(reports):
+    """(path of a trace with a million events, bytes in use after each)."""
+    path = reports / "large.pickle"
+    return path, traces.large_snapshot(path, LARGE_EVENTS)
+
+
+@pytest.fixture
+def large_report(large, make):
+    return make("inspect", large[0], name="large.html")
+
+
+def test_shows_the_peaks_of_the_recording(page, oom_report):
+    page.open(oom_report)
+    tiles = page.text(".tiles")
+    assert "9.07 GiB" in tiles  # 9,287 MiB, by PyTorch's own statistics
+    assert "10.29 GiB" in tiles  # 10,536 MiB
+    assert "fragmentation" in page.text(".verdict")
+    page.check_console()
+
+
+def test_table_holds_what_the_events_add_up_to(page, oom_report, data):
+    live, lines = {}, Counter()
+    for event in read_events(data(OOM)):
+        if event["action"] == "alloc":
+            live[event["addr"]] = (user_line(event["frames"]), event["size"])
+        elif event["action"] == "free_completed":
+            del live[event["addr"]]
+        elif event["action"] == "oom":
+            break
+    for line, size in live.values():
+        lines[line] += rounded(size)
+    page.open(oom_report)
+    rows = [row.text.split("\n") for row in page.all(".groups tbody tr")]
+    for row, (line, size) in zip(rows[:4], lines.most_common(4)):
+        assert row[0] == line
+        # A block may keep an unsplit rest of up to a MiB: compare the leading digits.
+        shown = next(part for part in row if "GiB" in part or "MiB" in part).split()
+        assert float(shown[0]) == pytest.approx(float(size_text(size).split()[0]), rel=0.02)
+        assert shown[1] == size_text(size).split()[1]
+
+
+def test_hovering_tells_group_size_event_and_stack(page, oom_report, data):
+    events = read_events(data(OOM))
+    live, total, peak, peak_event = {}, 0, 0, 0
+    for n, event in enumerate(events):
+        if event["action"] == "alloc":
+            live[event["addr"]] = event["size"]
+            total += event["size"]
+        elif event["action"] == "free_completed":
+            total -= live.pop(event["addr"])
+        if total > peak:
+            peak, peak_event = total, n
+    page.open(oom_report)
+    share = (peak_event + 1.5) / (len(events) + 1)
+    tips = [page.point_at(share + pixel / 800, 0.02) for pixel in (-1, 0, 1)]
+    tip = next(tip for tip in tips if f"\n{peak_event:,} " in tip)
+    assert "of 9.07 GiB" in tip
+    assert "finetune.py:" in tip
+    assert "library frame" in tip
+    page.point_at(0.5, 0.02, click=True)
+    assert page.text(".pin h2") == "Pinned"
+    assert "finetune.py:" in page.text(".pin .stack")
+    page.key("\ue00c")  # Escape
+    assert page.text(".pin h2") == ""
+    page.check_console()
+
+
+def test_map_tells_blocks_and_free_ranges_apart(page, oom_report):
+    page.open(oom_report)
+    tips = [page.point_at(0.5, n / 24, chart=2) for n in range(1, 24)]
+    blocks = [tip for tip in tips if "Address" in tip and "Lives" in tip]
+    free = [tip for tip in tips if tip.startswith("free")]
+    assert blocks and free
+    assert re.search(r"Block\n?.*(MiB|GiB|KiB| B)", blocks[0])
+    assert "Free range" in free[0] and "In segment of" in free[0]
+    page.check_console()
+
+
+def test_keys_and_buttons_choose_the_moment(page, oom_report, data):
+    events = read_events(data(OOM))
+    oom = next(n for n, event in enumerate(events) if event["action"] == "oom")
+    page.open(oom_report)
+    assert page.text(".groups h2") == f"Who holds memory at event {oom:,}"
+    page.key("p")
+    assert page.text(".groups h2") != f"Who holds memory at event {oom:,}"
+    page.key("o")
+    assert page.text(".groups h2") == f"Who holds memory at event {oom:,}"
+    page.key(",")
+    assert page.text(".groups h2") == f"Who holds memory at event {oom - 1:,}"
+    page.click("Peak")
+    assert "9.07 GiB in use" in page.text(".groups .quiet")
+    page.check_console()
+
+
+def test_wheel_drag_and_keys_zoom(page, oom_report):
+    page.open(oom_report)
+    whole = page.text(".range")
+    page.wheel(0.5, -6)
+    near = page.text(".range")
+    assert near != whole
+    page.key("+")
+    assert page.text(".range") not in (near, whole)
+    page.key("0")
+    assert page.text(".range") == whole
+    page.click("Time")
+    assert re.fullmatch(r"0 ns to .* s", page.text(".range"))
+    page.wheel(0.5, -60)
+    page.wheel(0.5, 200)
+    page.click("Events")
+    assert page.text(".range") == whole
+    page.check_console()
+
+
+def test_search_finds_functions_lines_and_categories(page, oom_report, data):
+    count = sum(
+        event["action"] == "alloc"
+        and any(f["filename"].endswith("finetune.py") and f["line"] == 41 for f in event["frames"])
+        for event in read_events(data(OOM))
+    )
+    page.open(oom_report)
+    page.search("finetune.py:41")
+    assert page.text(".search output").startswith(f"{count:,} blocks")
+    assert all("finetune.py" in row.text for row in page.all(".groups tbody tr"))
+    page.search("no such thing")
+    assert page.text(".search output") == "nothing found"
+    page.search("")
+    assert page.text(".search output") == ""
+    page.click("Category")
+    rows = len(page.all(".groups tbody tr"))
+    page.search("parameter")
+    assert 1 <= len(page.all(".groups tbody tr")) <= rows
+    page.check_console()
+
+
+@pytest.mark.parametrize("width,dark", [(1440, False), (1440, True), (390, False), (390, True)])
+def test_fits_wide_and_narrow_light_and_dark(page, oom_report, width, dark):
+    page.open(oom_report, width=width, height=900, dark=dark)
+    overflow = page.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+    assert overflow <= 0
+    color = "return getComputedStyle(document.body.parentNode).backgroundColor"
+    before = page.driver.execute_script(color)
+    page.all("#theme")[0].click()
+    page.settle()
+    assert page.driver.execute_script(color) != before
+    for mode in ("Stack", "Category", "Code line"):
+        page.click(mode)
+        assert page.all(".groups tbody tr")
+    page.check_console()
+
+
+def test_a_million_events_stay_exact_and_quick_to_handle(page, large, large_report):
+    path, totals = large
+    assert large_report.stat().st_size < 8 << 20
+    page.open(large_report)
+    assert size_text(max(totals)) in page.text(".tiles")
+    for share in (0.1, 0.35, 0.8):
+        tip = page.point_at(share, 0.02)
+        event = int(re.search(r"At event\n?\s*([\d,]+)", tip).group(1).replace(",", ""))
+        assert f"of {size_text(totals[event])}" in tip
+    page.wheel(0.35, -40)
+    tip = page.point_at(0.5, 0.02)
+    event = int(re.search(r"At event\n?\s*([\d,]+)", tip).group(1).replace(",", ""))
+    shown = float(re.search(r"of ([\d.]+)", tip).group(1))
+    assert shown == pytest.approx(float(size_text(totals[event]).split()[0]), rel=0.01)
+    page.search("layer_7.py")
+    assert re.match(r"[\d,]+ blocks", page.text(".search output"))
+    page.check_console()
+
+
+def test_names_in_a_trace_never_run(page, make, reports):
+    payload = "<img src=x onerror=window.hacked=1></script><script>window.hacked=2</script>'\"&"
+    trace = reports / "<img src=x onerror=window.hacked=3>.pickle"
+    traces.hostile_snapshot(trace, payload)
+    page.open(make("inspect", trace, name="hostile.html"))
+    page.point_at(0.9, 0.1)
+    page.point_at(0.9, 0.9, chart=2)
+    page.point_at(0.9, 0.1, click=True)
+    page.click("Stack")
+    page.search("img")
+    assert payload in page.text(".groups") + page.text(".pin")
+    assert page.driver.execute_script("return window.hacked ?? null") is None
+    assert page.all("img") == [] and len(page.all("script")) == 2
+    page.check_console()
+
+
+def test_diff_shows_both_and_what_differs(page, data, make):
+    path = make("diff", data(ROOMY), data("oracle/finetune_expandable_11gib.pickle.gz"), name="diff.html")
+    page.open(path)
+    assert len(page.all(".charts")) == 2
+    tiles = [tile.text for tile in page.all(".tiles")]
+    assert "19.41 GiB" in tiles[0] and "10.79 GiB" in tiles[1]  # 19,880 and 11,050 MiB
+    assert "expandable_segments" in "".join(table.text for table in page.all("table.report"))
+    page.check_console()
+
+
+def test_advise_names_the_setting_and_compares(page, data, make):
+    path = make("advise", data(OOM), name="advise.html", options=("--limit", "11264MiB"))
+    page.open(path)
+    assert page.text(".paste code").startswith("PYTORCH_CUDA_ALLOC_CONF=")
+    rows = page.all(".advice tbody tr")
+    assert len(rows) > 2
+    assert "out of memory" in rows[0].text
+    button = rows[0].find_element("css selector", "button.name")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    page.check_console()
+
+
+def test_state_without_history_shows_segments(page, data, make):
+    path = make("inspect", data("snapshots/a14_state_tiny.pickle"), name="state.html")
+    page.open(path)
+    assert page.text(".moment h2") == "Segments"
+    assert "12 segments, 104.0 MiB reserved" in page.text(".moment")
+    assert page.all(".charts canvas") == []
+    page.check_console()
