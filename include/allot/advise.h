@@ -11,6 +11,7 @@
 #ifndef ALLOT_ADVISE_H
 #define ALLOT_ADVISE_H
 
+#include <allot/explain.h>
 #include <allot/trace.h>
 
 #ifdef __cplusplus
@@ -72,7 +73,8 @@ typedef struct allot_advise_options {
      * row of its own with everything filled in. */
     const char *const *settings; /**< [setting_count] */
     uint32_t setting_count;
-    allot_progress_fn progress; /**< NULL for none. Called on the caller's thread only. */
+    const allot_lines_options *lines; /**< How to fold stacks; NULL for the defaults. */
+    allot_progress_fn progress;       /**< NULL for none. Called on the caller's thread only. */
     void *progress_context;
 } allot_advise_options;
 

@@ -100,7 +100,7 @@ static allot_status prepare(advising *a, bool *refused)
         status = allot_history_create(a->trace, a->device, &history, &a->history);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = allot_lines_create(a->trace, NULL, &a->lines);
+        status = allot_lines_create(a->trace, a->options->lines, &a->lines);
     }
     if (status == ALLOT_STATUS_OK) {
         status = alloti_need_measure(a->history, a->lines, &a->need);

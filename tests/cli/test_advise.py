@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""allot advise: the table, JSON, the page, options that make no sense, files that cannot be advised on."""
+
+import json
+import re
+
+import pytest
+
+from conftest import ROOT, run_command
+
+EXAMPLE = ROOT / "examples/finetune_11gib_oom.pickle.gz"
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+def advise(*options, code=0, file=EXAMPLE):
+    return run_command("advise", *options, file, code=code)
+
+
+def advise_json(*options, file=EXAMPLE):
+    return json.loads(advise("--json", *options, file=file).stdout)
+
+
+def test_the_text_says_why_and_what_to_set():
+    text = advise().stdout
+    flat = " ".join(text.split())
+    assert "Set: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n" in text
+    assert "fragmentation" in flat
+    assert "finetune.py:41" in flat
+    assert "limit 11.00 GiB (inferred)" in flat
+    assert "9337 of 9337 recorded placements equal" in flat
+    assert "PYTORCH_ALLOC_CONF" in flat
+    assert "\033" not in text
+
+
+def test_json_has_the_same_in_exact_bytes():
+    advice = advise_json()
+    assert advice["schema"] == "allot.advise/1"
+    assert advice["verdict"] == "change"
+    assert advice["recommended"] == "expandable_segments:True"
+    assert advice["limit"] == {"size": 11264 * MIB, "source": "inferred", "fraction": 1.0}
+    assert advice["fidelity"] == {"placements": 9337, "placements_equal": 9337}
+    assert advice["recording"]["oom_event"] == 27107
+    present, best = advice["rows"][0], advice["rows"][advice["recommended_row"]]
+    assert present["setting"] == "" and not present["finishes"]
+    assert present["stop_event"] == 27107
+    assert best["setting"] == advice["recommended"] and best["finishes"]
+    assert best["stop_event"] is None
+    assert best["limit_min"] <= advice["limit"]["size"] < present["limit_min"]
+    assert all(row["setting"] != "" for row in advice["rows"][1:])
+    assert advice["lines"][0]["size"] >= advice["lines"][-1]["size"]
+
+
+def test_a_recommended_limit_is_enough_and_one_step_less_was_seen_to_fail():
+    advice = advise_json()
+    best = advice["rows"][advice["recommended_row"]]
+    enough = advise_json("--limit", best["limit_min"], "--try", best["setting"])
+    row = next(r for r in enough["rows"] if r["setting"] == best["setting"])
+    assert row["finishes"]
+    less = advise_json("--limit", best["limit_min"] - 2 * MIB, "--try", best["setting"])
+    row = next(r for r in less["rows"] if r["setting"] == best["setting"])
+    assert not row["finishes"]
+
+
+def test_settings_that_are_asked_for_have_rows():
+    advice = advise_json("--try", "max_split_size_mb:128", "--try", "roundup_power2_divisions:8")
+    rows = {row["setting"]: row for row in advice["rows"]}
+    assert rows["max_split_size_mb:128"]["finishes"]
+    assert not rows["roundup_power2_divisions:8"]["finishes"]
+
+
+def test_a_limit_below_what_is_live_ends_the_search():
+    advice = advise_json("--limit", "4GiB")
+    assert advice["verdict"] == "nothing_helps"
+    assert advice["recommended"] is None and advice["recommended_row"] is None
+    assert advice["recording"]["live_peak"] > 4 * GIB
+    assert "finetune.py:" in advice["reason"] + advice["lines"][0]["line"]
+    text = " ".join(advise("--limit", "4GiB").stdout.split())
+    assert "Nothing helps: you need" in text
+
+
+def test_a_fraction_brings_collection_in():
+    advice = advise_json("--limit", "12GiB", "--fraction", "0.9", "--top", "50")
+    assert advice["limit"]["fraction"] == 0.9
+    assert not any("was not tried" in note for note in advice["notes"])
+
+
+def test_top_limits_the_rows_of_the_text():
+    def rows(top):
+        text = advise("--top", top).stdout
+        return len(re.findall(r"^  (?:now|\d+)(?: <-)? +(?:runs|dies at)", text, re.MULTILINE))
+
+    assert rows(1) == 2
+    assert rows(3) == 4
+
+
+def test_threads_do_not_change_the_output():
+    assert advise("--json", "--threads", "1").stdout == advise("--json", "--threads", "4").stdout
+
+
+def test_html_and_output_are_written(tmp_path):
+    page, text = tmp_path / "a.html", tmp_path / "a.txt"
+    assert advise("--html", page, "--output", text).stdout == ""
+    assert "expandable_segments:True" in text.read_text()
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert advise("--html", tmp_path / "no" / "a.html", code=4).stderr
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--limit", "many"], "--limit many"),
+        (["--limit", "0"], "above 0"),
+        (["--limit", "99999999999999999999GiB"], "--limit"),
+        (["--limit", "8GiB", "--fraction", "1.5"], "--fraction 1.5"),
+        (["--limit", "8GiB", "--fraction", "nan"], "--fraction nan"),
+        (["--fraction", "0.5"], "--limit"),
+        (["--try", "max_split_size_mb:12x"], "--try max_split_size_mb:12x"),
+        (["--try", "no_such_setting:1"], "no_such_setting"),
+        (["--threads", "-1"], "--threads"),
+        (["--device", "7"], "no device 7"),
+    ],
+)
+def test_wrong_options_are_usage_errors(options, says):
+    result = advise(*options, code=2)
+    assert says in result.stderr
+    assert result.stdout == ""
+
+
+def test_one_file_is_needed():
+    run_command("advise", code=2)
+    run_command("advise", EXAMPLE, EXAMPLE, code=2)
+
+
+def test_a_file_without_history_is_told_so(tmp_path):
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({
+        "segments": [{
+            "device": 0, "address": 4096, "total_size": 2097152, "allocated_size": 512,
+            "active_size": 512, "stream": 0, "segment_type": "small",
+            "blocks": [{"size": 512, "address": 4096, "state": "active_allocated"},
+                       {"size": 2096640, "address": 4608, "state": "inactive"}],
+        }],
+        "device_traces": [[]],
+    }))
+    advice = advise_json(file=state)
+    assert advice["verdict"] == "cannot_say"
+    assert advice["rows"] == []
+    assert "No advice is possible" in advise(file=state).stdout
