@@ -241,8 +241,7 @@ static void show(advising *a, uint32_t index)
 static bool same_outcome(const alloti_outcome *a, const alloti_outcome *b)
 {
     return a->finishes == b->finishes && a->peak_reserved == b->peak_reserved &&
-           a->peak_allocated == b->peak_allocated && a->driver_calls == b->driver_calls &&
-           a->retries == b->retries;
+           a->driver_calls == b->driver_calls && a->retries == b->retries;
 }
 
 /** Whether a row would tell nothing new: the same as another did, or a fourth of its kind. */
@@ -386,8 +385,8 @@ static void fill_summary(advising *a)
     } else if (exceeds_limit(a)) {
         s->verdict = ALLOT_ADVICE_VERDICT_NOTHING_HELPS;
     } else {
-        s->verdict = alloti_search_is_by_need(&a->search) ? ALLOT_ADVICE_VERDICT_NOT_FOUND
-                                                          : ALLOT_ADVICE_VERDICT_KEEP;
+        s->verdict = a->search.candidates[0].run.finishes ? ALLOT_ADVICE_VERDICT_KEEP
+                                                          : ALLOT_ADVICE_VERDICT_NOT_FOUND;
     }
 }
 

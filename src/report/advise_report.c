@@ -58,8 +58,12 @@ static void write_verdict(alloti_text *text, const allot_advice *advice)
     allot_advice_get_summary(advice, &s);
     switch (s.verdict) {
     case ALLOT_ADVICE_VERDICT_CHANGE:
-        alloti_text_style(text, ALLOTI_STYLE_GOOD, "Set: PYTORCH_CUDA_ALLOC_CONF=%s\n",
-                          s.recommended);
+        if (s.recommended[0] == '\0') {
+            alloti_text_style(text, ALLOTI_STYLE_GOOD, "Unset PYTORCH_CUDA_ALLOC_CONF.\n");
+        } else {
+            alloti_text_style(text, ALLOTI_STYLE_GOOD, "Set: PYTORCH_CUDA_ALLOC_CONF=%s\n",
+                              s.recommended);
+        }
         break;
     case ALLOT_ADVICE_VERDICT_KEEP:
         alloti_text_style(text, ALLOTI_STYLE_GOOD, "Keep the present setting.\n");
@@ -136,14 +140,10 @@ static void row_write(alloti_table *table, const allot_advice *advice, uint32_t 
 static void write_rows(alloti_text *text, const allot_advice *advice, uint32_t top)
 {
     static const alloti_column columns[] = {
-        {"", ALLOTI_COLUMN_LEFT},
-        {"in the limit", ALLOTI_COLUMN_LEFT},
-        {"peak reserved", ALLOTI_COLUMN_RIGHT},
-        {"saving", ALLOTI_COLUMN_RIGHT},
-        {"smallest limit", ALLOTI_COLUMN_RIGHT},
-        {"driver calls", ALLOTI_COLUMN_RIGHT},
-        {"retries", ALLOTI_COLUMN_RIGHT},
-        {"their time", ALLOTI_COLUMN_RIGHT},
+        {"", ALLOTI_COLUMN_LEFT},          {"outcome", ALLOTI_COLUMN_LEFT},
+        {"reserved", ALLOTI_COLUMN_RIGHT}, {"saving", ALLOTI_COLUMN_RIGHT},
+        {"needs", ALLOTI_COLUMN_RIGHT},    {"calls", ALLOTI_COLUMN_RIGHT},
+        {"retries", ALLOTI_COLUMN_RIGHT},  {"time", ALLOTI_COLUMN_RIGHT},
         {"setting", ALLOTI_COLUMN_LEFT},
     };
     const uint32_t all = allot_advice_row_count(advice);
@@ -157,9 +157,13 @@ static void write_rows(alloti_text *text, const allot_advice *advice, uint32_t t
     if (all > count) {
         alloti_text_printf(text, "  %u more: --top %u\n", all - count, all - 1);
     }
-    alloti_text_printf(text, "  saving: of the %s\n\n",
-                       is_by_need(advice) ? "smallest limit, against the present setting"
-                                          : "recorded peak reserved");
+    alloti_text_wrap(
+        text, "  ",
+        "  reserved: at the peak; needs: smallest limit at which it runs; saving: of %s; "
+        "calls: to the driver; retries: everything cached was given back; time: what "
+        "calls and retries cost, by a model",
+        is_by_need(advice) ? "needs" : "the recorded peak reserved");
+    alloti_text_printf(text, "\n");
 }
 
 static void write_lines(alloti_text *text, const allot_advice *advice, uint32_t top)

@@ -244,6 +244,23 @@ static void what_is_on_is_never_recommended(void)
     allot_trace_destroy(trace);
 }
 
+static void a_run_under_pressure_that_finishes_is_judged_as_one_that_does(void)
+{
+    allot_trace *const trace = read_data("oracle/expandable_maxsplit_gc.pickle.gz");
+    if (trace == NULL) {
+        return;
+    }
+    allot_advice *const advice = advise(trace, NULL);
+    check_sane(advice);
+    CHECK(row_of(advice, 0).finishes);
+    CHECK(row_of(advice, 0).retries > 0);
+    CHECK_EQ(summary_of(advice).limit_source, ALLOT_LIMIT_SOURCE_HELD);
+    CHECK_EQ(summary_of(advice).verdict, ALLOT_ADVICE_VERDICT_KEEP);
+    CHECK(has_note(advice, "most that was ever held"));
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
 /* ---- made-up programs ---- */
 
 /**
@@ -452,6 +469,8 @@ static const check_test TESTS[] = {
     {"a_fragmented_run_is_recognised_and_cured", a_fragmented_run_is_recognised_and_cured},
     {"predictions_are_what_the_real_allocator_did", predictions_are_what_the_real_allocator_did},
     {"what_is_on_is_never_recommended", what_is_on_is_never_recommended},
+    {"a_run_under_pressure_that_finishes_is_judged_as_one_that_does",
+     a_run_under_pressure_that_finishes_is_judged_as_one_that_does},
     {"nothing_helps_where_live_bytes_exceed_the_limit",
      nothing_helps_where_live_bytes_exceed_the_limit},
     {"a_limit_beside_the_recording_is_obeyed", a_limit_beside_the_recording_is_obeyed},
