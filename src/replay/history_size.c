@@ -24,8 +24,10 @@ typedef struct sizer {
     allot_torch_conf conf;
     uint64_t *places; /**< Addresses of blocks and bounds of segments, ascending, each once. */
     uint32_t place_count;
-    uint32_t *place_of;    /**< [history->count] Place of each allocation's address. */
-    uint32_t *held_at;     /**< [place_count] Row of `held` that begins there. */
+    uint32_t *place_of; /**< [history->count] Place of each allocation's address. */
+    uint32_t *held_at;  /**< [place_count] Row of `held` that begins there. */
+    uint32_t
+        *row_at; /**< [place_count] Allocation that lives there; valid for members of `blocks`. */
     alloti_bitset blocks;  /**< Places at which a live block begins. */
     alloti_bitset held;    /**< Places at which a held range begins. */
     uint32_t *held_by_end; /**< Rows of `held` that end, by end event. */
@@ -78,8 +80,9 @@ static allot_status assign_places(sizer *s)
     s->places = alloti_alloc_array(count + 1, sizeof *s->places);
     s->place_of = alloti_alloc_array(history->count + UINT64_C(1), sizeof *s->place_of);
     s->held_at = alloti_alloc_array(count + 1, sizeof *s->held_at);
+    s->row_at = alloti_alloc_array(count + 1, sizeof *s->row_at);
     if (all == NULL || s->places == NULL || s->place_of == NULL || s->held_at == NULL ||
-        count >= ALLOT_NONE) {
+        s->row_at == NULL || count >= ALLOT_NONE) {
         free(all);
         return alloti_fail_memory(count * (sizeof *all + sizeof *s->places));
     }
@@ -164,6 +167,29 @@ static void size_block(sizer *s, uint32_t row)
     }
 }
 
+/*
+ * The live block below the one that begins now ends where this one begins: free ranges begin where
+ * a block ends. That corrects blocks from before the trace, whose rest may have merged with a free
+ * neighbour by the time the trace began.
+ */
+static void correct_block_below(sizer *s, uint32_t row)
+{
+    allot_history *const history = s->history;
+    const uint32_t place = s->place_of[row];
+    const uint32_t below = place == 0 ? ALLOT_NONE : alloti_bitset_previous(&s->blocks, place - 1);
+    const uint32_t held = alloti_bitset_previous(&s->held, place);
+    if (below == ALLOT_NONE || held == ALLOT_NONE || below < held ||
+        !keeps_rests(&history->held[s->held_at[held]])) {
+        return;
+    }
+    const uint32_t lower = s->row_at[below];
+    const uint64_t size = history->addr[row] - history->addr[lower];
+    if (lower < history->initial_count && !history->is_size_known[lower] &&
+        size > history->size[lower] && size - history->size[lower] <= REST_MIN) {
+        history->size[lower] = size;
+    }
+}
+
 static int compare_end(const void *a, const void *b)
 {
     const uint64_t left = *(const uint64_t *)a;
@@ -194,6 +220,12 @@ static allot_status sort_ends(sizer *s)
     return ALLOT_STATUS_OK;
 }
 
+static void add_block(sizer *s, uint32_t row)
+{
+    s->row_at[s->place_of[row]] = row;
+    alloti_bitset_add(&s->blocks, s->place_of[row]);
+}
+
 /* What was there before the first event. */
 static uint32_t begin(sizer *s)
 {
@@ -203,7 +235,7 @@ static uint32_t begin(sizer *s)
         hold(s, next++);
     }
     for (uint32_t row = 0; row < history->initial_count; row++) {
-        alloti_bitset_add(&s->blocks, s->place_of[row]);
+        add_block(s, row);
     }
     for (uint32_t row = 0; row < history->initial_count; row++) {
         size_block(s, row);
@@ -240,8 +272,9 @@ static void follow_events(sizer *s)
         }
         const uint32_t row = history->allocation_of[i];
         if (row != ALLOT_NONE && events->kind[i] == ALLOT_EVENT_ALLOC) {
+            correct_block_below(s, row);
             size_block(s, row);
-            alloti_bitset_add(&s->blocks, s->place_of[row]);
+            add_block(s, row);
         } else if (row != ALLOT_NONE) {
             end_block(s, row, i);
         }
@@ -272,6 +305,7 @@ allot_status alloti_history_build_sizes(allot_history *history)
     free(s.places);
     free(s.place_of);
     free(s.held_at);
+    free(s.row_at);
     free(s.held_by_end);
     alloti_bitset_fini(&s.blocks);
     alloti_bitset_fini(&s.held);

@@ -6,96 +6,21 @@
 
 #include "replay/history.h"
 #include "support/check.h"
-#include "trace/builder.h"
-
-enum { MIB = 1 << 20 };
-#define BASE UINT64_C(0x7f0000000000)
-
-/* A trace of one device under construction. */
-typedef struct maker {
-    alloti_builder *builder;
-    uint32_t device;
-    uint32_t stream;
-    int64_t time_ns;
-} maker;
-
-static maker make(void)
-{
-    maker m = {.time_ns = 1000000};
-    CHECK_OK(alloti_builder_create(&m.builder));
-    CHECK_OK(alloti_builder_device(m.builder, ALLOT_MEMORY_DEVICE, 0, &m.device));
-    CHECK_OK(alloti_builder_intern_stream(m.builder, 0, &m.stream));
-    alloti_builder_set_trait(m.builder, ALLOT_TRACE_HAS_REQUESTED);
-    alloti_builder_set_trait(m.builder, ALLOT_TRACE_HAS_ADDRESSES);
-    return m;
-}
-
-static void event(maker *m, allot_event_kind kind, uint64_t addr, uint64_t size)
-{
-    alloti_event e = ALLOTI_EVENT_INIT;
-    e.kind = kind;
-    e.addr = addr;
-    e.size = size;
-    e.stream = m->stream;
-    e.time_ns = m->time_ns += 1000000;
-    CHECK_OK(alloti_builder_add_event(m->builder, m->device, &e));
-}
-
-static void segment(maker *m, uint64_t addr, uint64_t size, uint64_t active)
-{
-    const allot_segment s = {.address = addr,
-                             .total_size = size,
-                             .allocated_size = active,
-                             .active_size = active,
-                             .device = m->device,
-                             .stream = m->stream,
-                             .pool = ALLOT_NONE,
-                             .stack = ALLOT_NONE,
-                             .is_large = size > 2 * MIB};
-    CHECK_OK(alloti_builder_add_segment(m->builder, &s));
-}
-
-static void block(maker *m, uint64_t addr, uint64_t size, uint64_t requested,
-                  allot_block_state state)
-{
-    const allot_block b = {.address = addr,
-                           .size = size,
-                           .requested_size = requested,
-                           .stack = ALLOT_NONE,
-                           .context = ALLOT_NONE,
-                           .metadata = ALLOT_NONE,
-                           .state = (uint8_t)state};
-    CHECK_OK(alloti_builder_add_block(m->builder, &b));
-}
-
-static allot_history *finish(maker *m, allot_trace **trace)
-{
-    allot_history *history = NULL;
-    CHECK_OK(alloti_builder_finish(m->builder, ALLOT_TRACE_FORMAT_TORCH_PICKLE, trace));
-    CHECK_OK(allot_history_create(*trace, 0, NULL, &history));
-    CHECK_OK(alloti_history_check(history));
-    return history;
-}
-
-static void destroy(allot_history *history, allot_trace *trace)
-{
-    allot_history_destroy(history);
-    allot_trace_destroy(trace);
-}
+#include "support/trace_maker.h"
 
 static void an_address_used_twice_is_two_allocations(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_SEGMENT_ALLOC, BASE, 20 * MIB);
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 3 * MIB);
-    event(&m, ALLOT_EVENT_FREE_REQUESTED, BASE, 3 * MIB);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE, 3 * MIB);
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 5 * MIB);
-    segment(&m, BASE, 20 * MIB, 5 * MIB);
-    block(&m, BASE, 5 * MIB, 5 * MIB, ALLOT_BLOCK_ALLOCATED);
-    block(&m, BASE + 5 * MIB, 15 * MIB, 0, ALLOT_BLOCK_INACTIVE);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 20 * MIB);
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 3 * MIB);
+    maker_event(&m, ALLOT_EVENT_FREE_REQUESTED, MAKER_BASE, 3 * MIB);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE, 3 * MIB);
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 5 * MIB);
+    maker_segment(&m, MAKER_BASE, 20 * MIB, 5 * MIB);
+    maker_block(&m, MAKER_BASE, 5 * MIB, 5 * MIB, ALLOT_BLOCK_ALLOCATED);
+    maker_block(&m, MAKER_BASE + 5 * MIB, 15 * MIB, 0, ALLOT_BLOCK_INACTIVE);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     allot_allocations table;
     allot_history_get_allocations(history, &table);
     CHECK_EQ(table.count, 2);
@@ -109,19 +34,19 @@ static void an_address_used_twice_is_two_allocations(void)
     CHECK_EQ(allot_history_peak(history, ALLOT_MEASURE_ALLOCATED).event, 4);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ALLOCATED, 2), 0);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ACTIVE, 2), 3 * MIB);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void blocks_from_before_the_trace_are_rebuilt(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_FREE_REQUESTED, BASE + 4 * MIB, 4 * MIB);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE + 4 * MIB, 4 * MIB);
-    segment(&m, BASE, 20 * MIB, 4 * MIB);
-    block(&m, BASE, 4 * MIB, 4 * MIB, ALLOT_BLOCK_ALLOCATED);
-    block(&m, BASE + 4 * MIB, 16 * MIB, 0, ALLOT_BLOCK_INACTIVE);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_FREE_REQUESTED, MAKER_BASE + 4 * MIB, 4 * MIB);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE + 4 * MIB, 4 * MIB);
+    maker_segment(&m, MAKER_BASE, 20 * MIB, 4 * MIB);
+    maker_block(&m, MAKER_BASE, 4 * MIB, 4 * MIB, ALLOT_BLOCK_ALLOCATED);
+    maker_block(&m, MAKER_BASE + 4 * MIB, 16 * MIB, 0, ALLOT_BLOCK_INACTIVE);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     allot_history_counts counts;
     allot_history_get_counts(history, &counts);
     CHECK_EQ(counts.initial_freed, 1);
@@ -129,35 +54,35 @@ static void blocks_from_before_the_trace_are_rebuilt(void)
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ALLOCATED, ALLOT_NONE), 8 * MIB);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_RESERVED, ALLOT_NONE), 20 * MIB);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ALLOCATED, 1), 4 * MIB);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void a_rest_that_is_not_split_off_belongs_to_the_block(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_SEGMENT_ALLOC, BASE, 20 * MIB);
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 20 * MIB - MIB / 2);
-    event(&m, ALLOT_EVENT_FREE_REQUESTED, BASE, 20 * MIB - MIB / 2);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE, 20 * MIB - MIB / 2);
-    segment(&m, BASE, 20 * MIB, 0);
-    block(&m, BASE, 20 * MIB, 0, ALLOT_BLOCK_INACTIVE);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 20 * MIB);
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 20 * MIB - MIB / 2);
+    maker_event(&m, ALLOT_EVENT_FREE_REQUESTED, MAKER_BASE, 20 * MIB - MIB / 2);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE, 20 * MIB - MIB / 2);
+    maker_segment(&m, MAKER_BASE, 20 * MIB, 0);
+    maker_block(&m, MAKER_BASE, 20 * MIB, 0, ALLOT_BLOCK_INACTIVE);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     allot_allocations table;
     allot_history_get_allocations(history, &table);
     CHECK_EQ(table.size[0], 20 * MIB);
     CHECK_EQ(table.requested[0], 20 * MIB - MIB / 2);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void unmapping_the_middle_of_a_range_leaves_two_rests(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_SEGMENT_MAP, BASE, 60 * MIB);
-    event(&m, ALLOT_EVENT_SEGMENT_UNMAP, BASE + 20 * MIB, 20 * MIB);
-    event(&m, ALLOT_EVENT_SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_MAP, MAKER_BASE, 60 * MIB);
+    maker_event(&m, ALLOT_EVENT_SEGMENT_UNMAP, MAKER_BASE + 20 * MIB, 20 * MIB);
+    maker_event(&m, ALLOT_EVENT_SEGMENT_MAP, MAKER_BASE + 20 * MIB, 20 * MIB);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     uint32_t count = 0;
     const allot_held *const held = allot_history_held(history, &count);
     CHECK_EQ(count, 4);
@@ -174,19 +99,19 @@ static void unmapping_the_middle_of_a_range_leaves_two_rests(void)
     CHECK_EQ(count, 1);
     CHECK_EQ(segments[0].size, 60 * MIB);
     allot_moment_destroy(moment);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void a_moment_lists_blocks_and_free_ranges(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_SEGMENT_ALLOC, BASE, 20 * MIB);
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 2 * MIB);
-    event(&m, ALLOT_EVENT_ALLOC, BASE + 2 * MIB, 4 * MIB);
-    event(&m, ALLOT_EVENT_FREE_REQUESTED, BASE, 2 * MIB);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE, 2 * MIB);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 20 * MIB);
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 2 * MIB);
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE + 2 * MIB, 4 * MIB);
+    maker_event(&m, ALLOT_EVENT_FREE_REQUESTED, MAKER_BASE, 2 * MIB);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE, 2 * MIB);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     allot_moment *moment = NULL;
     REQUIRE_OK(allot_history_at(history, 4, &moment));
     uint32_t count = 0;
@@ -206,18 +131,18 @@ static void a_moment_lists_blocks_and_free_ranges(void)
     REQUIRE_OK(allot_history_at(history, 3, &moment));
     CHECK(allot_moment_blocks(moment, &count)[0].is_pending);
     allot_moment_destroy(moment);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void frees_that_were_not_logged_are_counted(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 1000);
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 2000);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE, 2000);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE, 2000);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 1000);
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 2000);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE, 2000);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE, 2000);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     allot_history_counts counts;
     allot_history_get_counts(history, &counts);
     CHECK_EQ(counts.realloc_of_live, 1);
@@ -225,18 +150,18 @@ static void frees_that_were_not_logged_are_counted(void)
     CHECK_EQ(counts.unmatched, 1);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_REQUESTED, 1), 2000);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ACTIVE, 3), 0);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void moments_are_found_by_name_number_and_time(void)
 {
-    maker m = make();
-    event(&m, ALLOT_EVENT_ALLOC, BASE, 1000);
-    event(&m, ALLOT_EVENT_OOM, 5, 4096);
-    event(&m, ALLOT_EVENT_FREE_COMPLETED, BASE, 1000);
-    event(&m, ALLOT_EVENT_OOM, 5, 4096);
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_ALLOC, MAKER_BASE, 1000);
+    maker_event(&m, ALLOT_EVENT_OOM, 5, 4096);
+    maker_event(&m, ALLOT_EVENT_FREE_COMPLETED, MAKER_BASE, 1000);
+    maker_event(&m, ALLOT_EVENT_OOM, 5, 4096);
     allot_trace *trace = NULL;
-    allot_history *const history = finish(&m, &trace);
+    allot_history *const history = maker_finish(&m, &trace);
     static const struct {
         const char *text;
         uint32_t event;
@@ -259,7 +184,7 @@ static void moments_are_found_by_name_number_and_time(void)
     CHECK_EQ(allot_history_find(history, "oom:3", &at), ALLOT_STATUS_NOT_FOUND);
     CHECK_EQ(allot_history_find(history, "4", &at), ALLOT_STATUS_NOT_FOUND);
     CHECK_CONTAINS(allot_error_detail(), "4 events");
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 /* ---- recorded files ---- */
@@ -321,7 +246,7 @@ static void peaks_are_those_that_torch_reported(void)
                  RUNS[i].allocated_mib);
         CHECK_EQ(counts.oom, RUNS[i].oom_count);
         CHECK_OK(alloti_history_check(history));
-        destroy(history, trace);
+        maker_end(history, trace);
     }
 }
 
@@ -345,7 +270,7 @@ static void the_state_at_an_oom_is_rebuilt_after_unwinding(void)
     CHECK_EQ(totals.outside_count, 0);
     CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ACTIVE, 595) / MIB, 384);
     allot_moment_destroy(moment);
-    destroy(history, trace);
+    maker_end(history, trace);
 }
 
 static void real_snapshots_agree_with_their_segments(void)
@@ -374,7 +299,7 @@ static void real_snapshots_agree_with_their_segments(void)
             return;
         }
         CHECK_OK(alloti_history_check(history));
-        destroy(history, trace);
+        maker_end(history, trace);
     }
 }
 
