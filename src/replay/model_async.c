@@ -195,12 +195,12 @@ static allot_status async_create(const alloti_model_params *params, alloti_model
         {"granule", ALLOTI_PARAMETER_SIZE, &self->granule, NULL},
         {"release", ALLOTI_PARAMETER_SIZE, &self->release, NULL},
     };
-    allot_status status = alloti_parameters_parse("async", params->argument, known, 2);
+    allot_status status = alloti_parameters_parse(params->argument, known, 2);
     if (status == ALLOT_STATUS_OK &&
         (!alloti_is_pow2(self->granule) || self->granule < ALLOTI_UPSTREAM_ALIGN ||
          self->granule > GRANULE_MAX)) {
-        status = alloti_fail(ALLOT_STATUS_INVALID,
-                             "async: granule: want a power of two from 2 MiB to 1 TiB");
+        status =
+            alloti_fail(ALLOT_STATUS_INVALID, "granule: want a power of two from 2 MiB to 1 TiB");
     }
     if (status != ALLOT_STATUS_OK) {
         async_destroy(&self->base.model);

@@ -186,7 +186,7 @@ static allot_status preallocate(bfc *self)
 {
     alloti_upstream *const up = &self->base.upstream;
     if (up->limit == UINT64_MAX) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "bfc: preallocate needs a limit");
+        return alloti_fail(ALLOT_STATUS_INVALID, "preallocate needs a limit");
     }
     up->limit = alloti_align_down((uint64_t)((double)up->limit * self->preallocate), ROUND);
     return up->limit == 0 ? ALLOT_STATUS_OK : region_add(self, up->limit);
@@ -203,7 +203,7 @@ static allot_status bfc_create(const alloti_model_params *params, alloti_model *
     self->region_next = REGION_FIRST;
     const alloti_parameter known[] = {
         {"preallocate", ALLOTI_PARAMETER_FRACTION, &self->preallocate, NULL}};
-    allot_status status = alloti_parameters_parse("bfc", params->argument, known, 1);
+    allot_status status = alloti_parameters_parse(params->argument, known, 1);
     if (status == ALLOT_STATUS_OK && self->preallocate > 0.0) {
         status = preallocate(self);
     }

@@ -24,12 +24,13 @@ static allot_status rmm_create(const alloti_model_params *params, alloti_model *
             alloti_model_params inner = *params;
             inner.argument += length;
             inner.argument += *inner.argument == ':' ? 1 : 0;
-            return RESOURCES[i]->create(&inner, out);
+            const allot_status status = RESOURCES[i]->create(&inner, out);
+            return status == ALLOT_STATUS_INVALID ? alloti_fail_prefix(status, "%s: ", name)
+                                                  : status;
         }
     }
     return alloti_fail(ALLOT_STATUS_INVALID,
-                       "rmm: want rmm:pool, rmm:arena or rmm:binning, not \"%.40s\"",
-                       params->argument);
+                       "want rmm:pool, rmm:arena or rmm:binning, not \"%.40s\"", params->argument);
 }
 
 const alloti_model_ops alloti_model_rmm = {

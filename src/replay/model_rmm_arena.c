@@ -291,12 +291,12 @@ static allot_status arena_prime(rmm_arena *self)
 {
     alloti_upstream *const up = &self->base.upstream;
     if (self->size == 0 && up->limit == UINT64_MAX) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "rmm:arena: needs a limit or size=SIZE");
+        return alloti_fail(ALLOT_STATUS_INVALID, "needs a limit or size=SIZE");
     }
     self->size = alloti_align_down(self->size == 0 ? up->limit / 2 : self->size, ALLOTI_RMM_ROUND);
     uint64_t address = 0;
     if (self->size < SUPERBLOCK_MIN || !alloti_upstream_take(up, self->size, &address)) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "rmm:arena: want a size of 1 MiB up to the limit");
+        return alloti_fail(ALLOT_STATUS_INVALID, "want a size of 1 MiB up to the limit");
     }
     up->limit = up->reserved; /* it never asks again */
     alloti_span_set *global = NULL;
@@ -313,7 +313,7 @@ static allot_status arena_create(const alloti_model_params *params, alloti_model
     alloti_comparison_init(&self->base, &alloti_model_rmm_arena, &ARENA_PLACEMENT, params);
     self->superblocks = ALLOTI_SPAN_SET_EMPTY;
     const alloti_parameter known[] = {{"size", ALLOTI_PARAMETER_SIZE, &self->size, NULL}};
-    allot_status status = alloti_parameters_parse("rmm:arena", params->argument, known, 1);
+    allot_status status = alloti_parameters_parse(params->argument, known, 1);
     if (status == ALLOT_STATUS_OK) {
         status = arena_prime(self);
     }

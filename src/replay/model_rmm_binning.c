@@ -156,23 +156,22 @@ static allot_status binning_parse(rmm_binning *self, const char *argument)
         {"blocks", ALLOTI_PARAMETER_SIZE, &self->blocks, NULL},
         {"upstream", ALLOTI_PARAMETER_CHOICE, &self->upstream, UPSTREAMS},
     };
-    const allot_status status = alloti_parameters_parse("rmm:binning", argument, known, 4);
+    const allot_status status = alloti_parameters_parse(argument, known, 4);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
     const uint64_t block_max = UINT64_C(1) << 40;
     if (!alloti_is_pow2(self->min) || !alloti_is_pow2(self->max) || self->min < ALLOTI_RMM_ROUND ||
         self->max < self->min || self->max > block_max) {
-        return alloti_fail(ALLOT_STATUS_INVALID,
-                           "rmm:binning: want powers of two, 256 <= min <= max <= 1 TiB");
+        return alloti_fail(ALLOT_STATUS_INVALID, "want powers of two, 256 <= min <= max <= 1 TiB");
     }
     if (self->blocks == 0 || self->blocks > UINT16_MAX) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "rmm:binning: blocks: want 1 to %d", UINT16_MAX);
+        return alloti_fail(ALLOT_STATUS_INVALID, "blocks: want 1 to %d", UINT16_MAX);
     }
     self->bin_count = alloti_log2(self->max) - alloti_log2(self->min) + 1;
     return self->bin_count <= BIN_MAX
                ? ALLOT_STATUS_OK
-               : alloti_fail(ALLOT_STATUS_INVALID, "rmm:binning: more than %d bins", BIN_MAX);
+               : alloti_fail(ALLOT_STATUS_INVALID, "more than %d bins", BIN_MAX);
 }
 
 static allot_status bins_fill(rmm_binning *self)
@@ -183,7 +182,7 @@ static allot_status bins_fill(rmm_binning *self)
     }
     return status == ALLOT_STATUS_DEVICE_MEMORY
                ? alloti_fail(ALLOT_STATUS_INVALID,
-                             "rmm:binning: the limit is below what the bins take at the start")
+                             "the limit is below what the bins take at the start")
                : status;
 }
 

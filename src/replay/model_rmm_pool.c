@@ -80,18 +80,18 @@ static allot_status pool_create(const alloti_model_params *params, alloti_model 
         {"initial", ALLOTI_PARAMETER_SIZE, &self->initial, NULL},
         {"maximum", ALLOTI_PARAMETER_SIZE, &self->pool.maximum, NULL},
     };
-    allot_status status = alloti_parameters_parse("rmm:pool", params->argument, known, 2);
+    allot_status status = alloti_parameters_parse(params->argument, known, 2);
     if (status == ALLOT_STATUS_OK &&
         (self->initial % ALLOTI_RMM_ROUND != 0 || self->pool.maximum % ALLOTI_RMM_ROUND != 0 ||
          (self->pool.maximum != 0 && self->initial > self->pool.maximum))) {
-        status = alloti_fail(ALLOT_STATUS_INVALID,
-                             "rmm:pool: want multiples of 256 B and initial up to maximum");
+        status =
+            alloti_fail(ALLOT_STATUS_INVALID, "want multiples of 256 B and initial up to maximum");
     }
     if (status == ALLOT_STATUS_OK) {
         status = alloti_rmm_pool_prime(&self->pool, self->initial);
     }
     if (status == ALLOT_STATUS_DEVICE_MEMORY) {
-        status = alloti_fail(ALLOT_STATUS_INVALID, "rmm:pool: the limit is below initial");
+        status = alloti_fail(ALLOT_STATUS_INVALID, "the limit is below initial");
     }
     if (status != ALLOT_STATUS_OK) {
         pool_destroy(&self->base.model);

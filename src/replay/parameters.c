@@ -19,8 +19,8 @@ static const alloti_parameter *find(const alloti_parameter *parameters, uint32_t
     return NULL;
 }
 
-static allot_status fail_unknown(const char *model, const alloti_parameter *parameters,
-                                 uint32_t count, const char *name, size_t length)
+static allot_status fail_unknown(const alloti_parameter *parameters, uint32_t count,
+                                 const char *name, size_t length)
 {
     char known[LIST_MAX] = "";
     size_t used = 0;
@@ -29,25 +29,23 @@ static allot_status fail_unknown(const char *model, const alloti_parameter *para
                                parameters[i].name);
         used += n > 0 ? (size_t)n : 0;
     }
-    return alloti_fail(ALLOT_STATUS_INVALID, "%s: \"%.*s\" is no parameter (%s)", model,
+    return alloti_fail(ALLOT_STATUS_INVALID, "\"%.*s\" is no parameter (%s)",
                        (int)(length > VALUE_MAX ? VALUE_MAX : length), name, known);
 }
 
-static allot_status set_fraction(const char *model, const alloti_parameter *parameter,
-                                 const char *value)
+static allot_status set_fraction(const alloti_parameter *parameter, const char *value)
 {
     char *end = NULL;
     const double number = strtod(value, &end);
     if (end == value || *end != '\0' || !(number > 0.0 && number <= 1.0)) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "%s: %s=%s: want a number above 0, up to 1", model,
+        return alloti_fail(ALLOT_STATUS_INVALID, "%s=%s: want a number above 0, up to 1",
                            parameter->name, value);
     }
     *(double *)parameter->value = number;
     return ALLOT_STATUS_OK;
 }
 
-static allot_status set_choice(const char *model, const alloti_parameter *parameter,
-                               const char *value)
+static allot_status set_choice(const alloti_parameter *parameter, const char *value)
 {
     for (uint32_t i = 0; parameter->choices[i] != NULL; i++) {
         if (strcmp(parameter->choices[i], value) == 0) {
@@ -55,29 +53,27 @@ static allot_status set_choice(const char *model, const alloti_parameter *parame
             return ALLOT_STATUS_OK;
         }
     }
-    return alloti_fail(ALLOT_STATUS_INVALID, "%s: %s=%s: want %s or %s", model, parameter->name,
-                       value, parameter->choices[0], parameter->choices[1]);
+    return alloti_fail(ALLOT_STATUS_INVALID, "%s=%s: want %s or %s", parameter->name, value,
+                       parameter->choices[0], parameter->choices[1]);
 }
 
-static allot_status set_value(const char *model, const alloti_parameter *parameter,
-                              const char *value)
+static allot_status set_value(const alloti_parameter *parameter, const char *value)
 {
     switch (parameter->type) {
     case ALLOTI_PARAMETER_FRACTION:
-        return set_fraction(model, parameter, value);
+        return set_fraction(parameter, value);
     case ALLOTI_PARAMETER_CHOICE:
-        return set_choice(model, parameter, value);
+        return set_choice(parameter, value);
     case ALLOTI_PARAMETER_SIZE:
         break;
     }
     const allot_status status = allot_size_parse(value, (uint64_t *)parameter->value);
-    return status == ALLOT_STATUS_OK
-               ? status
-               : alloti_fail_prefix(status, "%s: %s=: ", model, parameter->name);
+    return status == ALLOT_STATUS_OK ? status
+                                     : alloti_fail_prefix(status, "%s=: ", parameter->name);
 }
 
-allot_status alloti_parameters_parse(const char *model, const char *text,
-                                     const alloti_parameter *parameters, uint32_t count)
+allot_status alloti_parameters_parse(const char *text, const alloti_parameter *parameters,
+                                     uint32_t count)
 {
     const char *at = text == NULL ? "" : text;
     while (*at != '\0') {
@@ -86,17 +82,17 @@ allot_status alloti_parameters_parse(const char *model, const char *text,
         const size_t name_length = equals == NULL ? length : (size_t)(equals - at);
         const alloti_parameter *const parameter = find(parameters, count, at, name_length);
         if (parameter == NULL) {
-            return fail_unknown(model, parameters, count, at, name_length);
+            return fail_unknown(parameters, count, at, name_length);
         }
         const size_t value_length = equals == NULL ? 0 : length - name_length - 1;
         if (value_length == 0 || value_length >= VALUE_MAX) {
-            return alloti_fail(ALLOT_STATUS_INVALID, "%s: %s needs a value: %s=...", model,
-                               parameter->name, parameter->name);
+            return alloti_fail(ALLOT_STATUS_INVALID, "%s needs a value: %s=...", parameter->name,
+                               parameter->name);
         }
         char value[VALUE_MAX];
         memcpy(value, equals + 1, value_length);
         value[value_length] = '\0';
-        const allot_status status = set_value(model, parameter, value);
+        const allot_status status = set_value(parameter, value);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }

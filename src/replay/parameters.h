@@ -21,10 +21,9 @@ typedef struct alloti_parameter {
 /**
  * Read "name=value,name=value"; "" and NULL give nothing.
  *
- * @param[in] model  Name of the model, for messages.
  * @return ALLOT_STATUS_INVALID for an unknown name or a bad value, with what would be right.
  */
-ALLOT_NODISCARD allot_status alloti_parameters_parse(const char *model, const char *text,
+ALLOT_NODISCARD allot_status alloti_parameters_parse(const char *text,
                                                      const alloti_parameter *parameters,
                                                      uint32_t count);
 

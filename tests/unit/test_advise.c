@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/alloc_fault.h"
 #include "support/check.h"
 #include "support/sim_trace.h"
 #include "support/trace_equal.h"
@@ -410,6 +411,24 @@ static void cancelling_ends_the_search(void)
     allot_trace_destroy(trace);
 }
 
+static void a_failing_allocation_anywhere_comes_back(void)
+{
+    allot_trace *const trace = comb(MIB(1200), "");
+    const allot_advise_options options = {.struct_size = sizeof options, .thread_count = 1};
+    bool took_place = true;
+    /* A search makes many thousand allocations: the first ones, then some of the rest. */
+    for (uint64_t nth = 1; took_place; nth += 1 + nth / 8) {
+        allot_advice *advice = NULL;
+        alloc_fault_arm(nth);
+        const allot_status status = allot_advise(trace, 0, &options, &advice);
+        took_place = alloc_fault_disarm();
+        CHECK_EQ(status, took_place ? ALLOT_STATUS_HOST_MEMORY : ALLOT_STATUS_OK);
+        CHECK((advice == NULL) == took_place);
+        allot_advice_destroy(advice);
+    }
+    allot_trace_destroy(trace);
+}
+
 static void bad_options_are_refused(void)
 {
     allot_trace *const trace = comb(0, "");
@@ -478,6 +497,7 @@ static const check_test TESTS[] = {
     {"a_comb_is_cured_by_expandable_segments", a_comb_is_cured_by_expandable_segments},
     {"threads_do_not_change_the_answer", threads_do_not_change_the_answer},
     {"cancelling_ends_the_search", cancelling_ends_the_search},
+    {"a_failing_allocation_anywhere_comes_back", a_failing_allocation_anywhere_comes_back},
     {"bad_options_are_refused", bad_options_are_refused},
     {"traces_without_history_are_told_so", traces_without_history_are_told_so},
 };

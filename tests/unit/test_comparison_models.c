@@ -2,6 +2,7 @@
 /* Small scenes whose outcome follows from each allocator's rules by hand. */
 #include "replay/comparison.h"
 #include "replay/model_rmm.h"
+#include "support/alloc_fault.h"
 #include "support/check.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)
@@ -343,7 +344,39 @@ static void rmm_names_lead_to_the_resource(void)
     close_scene(&s);
 }
 
+/** A short program on one model, from making it to destroying it. */
+static allot_status short_program(void *context)
+{
+    enum { BLOCKS = 40 };
+    const alloti_model_params params = {.limit = MIB(2048)};
+    alloti_model *model = NULL;
+    allot_status status = alloti_model_create(context, &params, &model);
+    uint64_t blocks[BLOCKS] = {0};
+    for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < 2 * (uint64_t)BLOCKS; i++) {
+        const uint64_t slot = i * 7 % BLOCKS;
+        if (i >= BLOCKS) {
+            status = model->ops->free(model, blocks[slot], false);
+        }
+        if (status == ALLOT_STATUS_OK) {
+            status =
+                model->ops->alloc(model, KIB(1) << slot % 14, i % 3, ALLOT_NONE, &blocks[slot]);
+        }
+    }
+    alloti_model_destroy(model);
+    return status;
+}
+
+static void every_failing_allocation_comes_back(void)
+{
+    static char specs[][24] = {"async",    "bfc",         "bfc:preallocate=0.5",
+                               "rmm:pool", "rmm:binning", "rmm:arena"};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        CHECK(alloc_fault_each(short_program, specs[i]) > 3);
+    }
+}
+
 static const check_test TESTS[] = {
+    {"every_failing_allocation_comes_back", every_failing_allocation_comes_back},
     {"async_reserves_multiples_of_32_mib", async_reserves_multiples_of_32_mib},
     {"async_reuses_on_another_stream_and_joins_ranges",
      async_reuses_on_another_stream_and_joins_ranges},
