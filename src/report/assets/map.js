@@ -15,6 +15,9 @@ class AddressMap {
         this.top = 6;
         this.bottom = this.surface.height - 24;
         this.regions = mapRegions(panel.trace);
+        const offsets = (table) => Float64Array.from(table.address, (address) => this.regions.offsetOf(address));
+        this.blockOffset = offsets(panel.trace.allocations);
+        this.segmentOffset = offsets(panel.trace.segments);
         this.reset();
         listen(this.surface, panel, this);
     }
@@ -46,9 +49,9 @@ class AddressMap {
     // Row of an offset in the pushed-together space; may lie outside.
     #row(offset) { return ((offset - this.low) / (this.high - this.low)) * this.rows; }
 
-    #fill(start, end, address, size, value, color, edge) {
-        const {at} = this.samples, offset = this.regions.offsetOf(address);
-        if (offset < 0) return;
+    #fill(start, end, offset, size, value, color, edge) {
+        const {at} = this.samples;
+        if (offset < 0 || end <= at[0] || start > at[at.length - 1]) return;
         const from = lowerBound(at, start), to = lowerBound(at, end);
         if (from === to) return;
         const top = this.#row(offset), bottom = this.#row(offset + size);
@@ -65,13 +68,13 @@ class AddressMap {
     #paintSegments() {
         const {segments} = this.panel.trace, color = pixelOf(palette.hole);
         for (let i = 0; i < segments.count; i++) {
-            this.#fill(segments.start[i], segments.end[i], segments.address[i], segments.size[i], HOLE, color);
+            this.#fill(segments.start[i], segments.end[i], this.segmentOffset[i], segments.size[i], HOLE, color);
         }
     }
 
     #paintBlocks() {
         const {trace, mode, marked, focus} = this.panel;
-        const {start, end, address, size, count} = trace.allocations;
+        const {start, end, size, count} = trace.allocations;
         const band = trace.seriesOf[mode];
         const colors = trace.series[mode].map((_, k) => bandColor(trace, mode, k));
         const plain = colors.map((c) => pixelOf(c)), dim = colors.map((c) => pixelOf(c, 0.25, palette.hole));
@@ -81,7 +84,7 @@ class AddressMap {
             const k = band[i];
             let color = focus < 0 || focus === k ? plain[k] : dim[k], edge = focus < 0 || focus === k ? edges[k] : dim[k];
             if (marked) color = edge = marked[i] ? accent : faint;
-            this.#fill(start[i], end[i], address[i], size[i], i, color, edge);
+            this.#fill(start[i], end[i], this.blockOffset[i], size[i], i, color, edge);
         }
     }
 
@@ -89,9 +92,8 @@ class AddressMap {
     #paintEdges() {
         const {segments} = this.panel.trace, {at} = this.samples, color = pixelOf(palette.ink, 0.55, palette.card);
         for (let i = 0; i < segments.count; i++) {
-            const offset = this.regions.offsetOf(segments.address[i]);
-            const y = Math.floor(this.#row(offset));
-            const tall = this.#row(offset + segments.size[i]) - y;
+            const y = Math.floor(this.#row(this.segmentOffset[i]));
+            const tall = this.#row(this.segmentOffset[i] + segments.size[i]) - y;
             if (y < 0 || y >= this.rows || tall < 5) continue;
             this.pixels.fill(color, y * this.width + lowerBound(at, segments.start[i]),
                 y * this.width + lowerBound(at, segments.end[i]));

@@ -47,12 +47,20 @@ class Strip {
         view.set(first + (last - first) * (low + shift), first + (last - first) * (high + shift));
     }
 
+    // The whole trace as columns; kept until axis or width change.
+    #whole(axis, width) {
+        if (this.kept?.axis !== axis || this.kept.width !== width) {
+            const {trace} = this.panel, whole = new View(trace, null);
+            if (axis === "time") whole.setAxis("time");
+            this.kept = {axis, width, whole, samples: sampleColumns(trace, "category", whole.edges(width))};
+        }
+        return this.kept;
+    }
+
     draw() {
         const {surface, panel} = this, {trace, view} = panel;
         const g = surface.context(surface.base), {ratio, left, right, height} = surface;
-        const whole = new View(trace, null);
-        if (view.axis === "time") whole.setAxis("time");
-        const samples = sampleColumns(trace, "category", whole.edges(surface.plotPixels));
+        const {whole, samples} = this.#whole(view.axis, surface.plotPixels);
         let high = 1;
         for (let x = 0; x < samples.width; x++) high = Math.max(high, samples.reserved[x], samples.total[x]);
         for (const [values, color] of [[samples.reserved, palette.held], [samples.total, palette.soft]]) {
