@@ -223,6 +223,10 @@ def test_a_million_events_stay_exact_and_quick_to_handle(page, large, large_repo
         tip = page.point_at(share, 0.02)
         event = int(re.search(r"At event\n?\s*([\d,]+)", tip).group(1).replace(",", ""))
         assert f"of {size_text(totals[event])}" in tip
+    peak = totals.index(max(totals))
+    share = (peak + 1.5) / (len(totals) + 1)
+    tips = [page.point_at(share + pixel / 800, 0.02) for pixel in (-1, 0, 1)]
+    assert any(f"\n{peak:,} " in tip and f"of {size_text(max(totals))}" in tip for tip in tips)
     page.wheel(0.35, -40)
     tip = page.point_at(0.5, 0.02)
     event = int(re.search(r"At event\n?\s*([\d,]+)", tip).group(1).replace(",", ""))
