@@ -94,7 +94,7 @@ static allot_status take_name(chrome_state *state, const alloti_json_token *toke
 {
     draft *const now = &state->now;
     now->is_memory = alloti_json_is_string(token, "[memory]");
-    if (token->type != ALLOTI_JSON_STRING || now->is_memory) {
+    if (token->type != ALLOTI_JSON_STRING || token->length == 0 || now->is_memory) {
         return ALLOT_STATUS_OK;
     }
     const allot_status status =

@@ -39,7 +39,7 @@ static uint32_t device_of(const allot_trace *trace, allot_memory_kind memory, ui
             return i;
         }
     }
-    CHECK(!"the device is there");
+    CHECK_STR("the device", "not there");
     return 0;
 }
 
