@@ -65,14 +65,16 @@ ALLOT_API void allot_requests_destroy(allot_requests *requests);
 /** What was extracted. */
 typedef struct allot_requests_info {
     size_t struct_size;
-    uint32_t device;            /**< Index in the trace. */
-    uint64_t event_count;       /**< Of the device. */
-    uint64_t alloc_count;       /**< Recorded allocations. */
-    uint64_t oom_count;         /**< Recorded out-of-memory failures. */
-    uint64_t initial_count;     /**< Blocks live before the first event. */
-    uint64_t initial_reserved;  /**< Bytes held from the driver then. */
-    uint64_t reserved_peak;     /**< Largest bytes held from the driver, as recorded. */
-    uint64_t allocated_peak;    /**< Largest bytes handed out (after rounding), as recorded. */
+    uint32_t device;           /**< Index in the trace. */
+    uint64_t event_count;      /**< Of the device. */
+    uint64_t alloc_count;      /**< Recorded allocations. */
+    uint64_t oom_count;        /**< Recorded out-of-memory failures. */
+    uint64_t initial_count;    /**< Blocks live before the first event. */
+    uint64_t initial_reserved; /**< Bytes held from the driver then. */
+    uint64_t unsure_count;   /**< Initial blocks that may be up to 1 MiB larger than assumed: a rest
+                                that was not split off, which no event shows. */
+    uint64_t reserved_peak;  /**< Largest bytes held from the driver, as recorded. */
+    uint64_t allocated_peak; /**< Largest bytes handed out (after rounding), as recorded. */
     uint64_t empty_cache_count; /**< Releases of the cache by the program itself. */
     uint64_t pressure_count;    /**< Releases before a new segment, taken as memory pressure. */
     bool is_complete;           /**< The trace begins with an empty allocator. */

@@ -5,7 +5,7 @@
  *
  * The events do not say where one call of the allocator begins. A row of segment_free may be a
  * release that the program asked for, or pressure on the way to the next allocation. Where the
- * model cannot decide, both readings are tried on a copy; a difference is one under either.
+ * model cannot decide, the readings are tried on copies; a difference is one under each of them.
  */
 #include "replay/check.h"
 
@@ -138,26 +138,40 @@ static row look_at_row(const checker *check)
     return found;
 }
 
+/** Whether a private pool that is in use gives memory back at an event. */
+static bool gives_in_used_pool(const checker *check, uint64_t at)
+{
+    const uint8_t kind = check->events->kind[at];
+    const uint32_t pool = check->requests->event_pools[at];
+    return pool != ALLOT_NONE &&
+           (kind == ALLOT_EVENT_SEGMENT_FREE || kind == ALLOT_EVENT_SEGMENT_UNMAP) &&
+           check->sim->pools[pool + 1].use_count > 0;
+}
+
+static bool has_used_pools(const checker *check, const row *found)
+{
+    for (uint64_t at = check->cursor; at < found->end; at++) {
+        if (gives_in_used_pool(check, at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** Private pools whose segments are given back in the row have lost their last use. */
 static allot_status release_pools(checker *check, const row *found)
 {
     allot_status status = ALLOT_STATUS_OK;
     for (uint64_t at = check->cursor; at < found->end; at++) {
-        const uint8_t kind = check->events->kind[at];
-        const uint32_t pool = check->requests->event_pools[at];
-        if (pool == ALLOT_NONE ||
-            (kind != ALLOT_EVENT_SEGMENT_FREE && kind != ALLOT_EVENT_SEGMENT_UNMAP)) {
-            continue;
-        }
-        while (status == ALLOT_STATUS_OK && check->sim->pools[pool + 1].use_count > 0) {
-            status = allot_torchsim_pool_release(check->sim, pool);
+        while (status == ALLOT_STATUS_OK && gives_in_used_pool(check, at)) {
+            status = allot_torchsim_pool_release(check->sim, check->requests->event_pools[at]);
         }
     }
     return status;
 }
 
-/** Whether the row's first release must be the program's own. */
-static bool is_own_release(const checker *check, const row *found)
+/** Whether the row's first release is more likely the program's own. */
+static bool seems_own(const checker *check, const row *found)
 {
     if (!found->has_request) {
         return true;
@@ -220,28 +234,64 @@ static void restore(checker *check, saved *state)
     *check->result = state->result;
 }
 
-/** Pressure first; if that differs, a release by the program and then the request. */
-static allot_status follow_either(checker *check, const row *found)
+/** One way to read a row of releases. */
+typedef struct reading {
+    bool is_own;     /**< The program asked; else the request that follows needed it. */
+    bool ends_pools; /**< Private pools in the row have lost their last use. */
+} reading;
+
+static allot_status follow_reading(checker *check, const row *found, reading as)
 {
-    saved state;
-    allot_status status = save(check, found, &state);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    status = follow_request(check, found->end);
-    if (status == ALLOT_STATUS_OK && check->has_failed) {
-        const allot_replay_check_result first = *check->result;
-        restore(check, &state);
+    allot_status status = as.ends_pools ? release_pools(check, found) : ALLOT_STATUS_OK;
+    if (status == ALLOT_STATUS_OK && as.is_own) {
         status = follow_release(check);
-        if (status == ALLOT_STATUS_OK && !check->has_failed && check->cursor <= found->end) {
-            status = follow_request(check, found->end);
+    }
+    const bool is_left = found->has_request && !check->has_failed && check->cursor <= found->end;
+    return status == ALLOT_STATUS_OK && is_left ? follow_request(check, found->end) : status;
+}
+
+/** Try the readings one after the other until one comes out equal. [count] */
+static allot_status follow_any(checker *check, const row *found, const reading *readings,
+                               size_t count)
+{
+    allot_replay_check_result first = *check->result;
+    allot_status status = ALLOT_STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
+        saved state;
+        status = save(check, found, &state);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
         }
-        if (check->has_failed) {
-            *check->result = first;
+        status = follow_reading(check, found, readings[i]);
+        if (status != ALLOT_STATUS_OK || !check->has_failed) {
+            drop_saved(&state);
+            return status;
+        }
+        first = i == 0 ? *check->result : first;
+        if (i + 1 < count) {
+            restore(check, &state);
+        }
+        drop_saved(&state);
+    }
+    *check->result = first;
+    return status;
+}
+
+/** A row that begins with memory given back. */
+static allot_status follow_giving(checker *check, const row *found)
+{
+    reading readings[4];
+    size_t count = 0;
+    const bool is_own = seems_own(check, found);
+    const int pool_readings = has_used_pools(check, found) ? 2 : 1;
+    for (int pools = 0; pools < pool_readings; pools++) {
+        readings[count++] = (reading){.is_own = is_own, .ends_pools = pools == 1};
+        if (found->has_request) {
+            readings[count++] = (reading){.is_own = !is_own, .ends_pools = pools == 1};
         }
     }
-    drop_saved(&state);
-    return status;
+    return count == 1 ? follow_reading(check, found, readings[0])
+                      : follow_any(check, found, readings, count);
 }
 
 static allot_status follow_row(checker *check)
@@ -255,11 +305,7 @@ static allot_status follow_row(checker *check)
         }
         return follow_request(check, found.end);
     }
-    allot_status status = release_pools(check, &found);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    return is_own_release(check, &found) ? follow_release(check) : follow_either(check, &found);
+    return follow_giving(check, &found);
 }
 
 static allot_status follow_event(checker *check)

@@ -1,63 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/**
- * How large the address ranges of expandable segments are. PyTorch reserves 9/8 of the device for
- * each, and prefers blocks by how far they may still grow, so the size matters; but no trace says
- * how large the device is. Two ranges cannot overlap, and drivers give them one after the other: the
- * smallest distance between the starts of two ranges is taken for the size.
- */
+#include "replay/ranges.h"
+
 #include "core/array.h"
+#include "core/size_math.h"
 #include "core/status.h"
-#include "replay/requests.h"
 
 #include <stdlib.h>
 
-/** What one range serves, and where it is known to lie. */
-typedef struct place {
-    uint64_t stream;
-    uint32_t pool;
-    bool is_large;
-    uint64_t first;
-    uint64_t end;
-} place;
+/** Stretches that are no further apart belong to one place; ranges are much larger. */
+static const uint64_t GAP_MAX = 64ull << 20;
 
-typedef struct places {
-    place *items;
-    uint64_t count;
-    uint64_t capacity;
-} places;
-
-static allot_status note_stretch(places *all, const place *stretch)
+static bool is_near(const alloti_place *a, const alloti_place *b)
 {
-    for (uint64_t i = 0; i < all->count; i++) {
-        place *known = &all->items[i];
-        if (known->stream == stretch->stream && known->pool == stretch->pool &&
-            known->is_large == stretch->is_large) {
+    const uint64_t gap = a->first > b->end   ? a->first - b->end
+                         : b->first > a->end ? b->first - a->end
+                                             : 0;
+    return a->stream == b->stream && a->pool == b->pool && a->is_large == b->is_large &&
+           gap <= GAP_MAX;
+}
+
+static allot_status note_stretch(alloti_places *all, const alloti_place *stretch)
+{
+    for (uint64_t i = all->count; i > 0; i--) {
+        alloti_place *known = &all->items[i - 1];
+        if (is_near(known, stretch)) {
             known->first = stretch->first < known->first ? stretch->first : known->first;
             known->end = stretch->end > known->end ? stretch->end : known->end;
             return ALLOT_STATUS_OK;
         }
     }
-    const allot_status status = alloti_array_reserve(&all->items, &all->capacity, all->count + 1,
-                                                     sizeof(*all->items));
+    const allot_status status =
+        alloti_array_reserve(&all->items, &all->capacity, all->count + 1, sizeof(*all->items));
     if (status == ALLOT_STATUS_OK) {
         all->items[all->count++] = *stretch;
     }
     return status;
 }
 
-static allot_status note_initial(const allot_requests *requests, places *all)
+static allot_status note_final(const allot_requests *requests, alloti_places *all)
 {
+    uint32_t count = 0;
+    const allot_segment *segments = allot_trace_segments(requests->trace, &count);
     allot_status status = ALLOT_STATUS_OK;
-    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < requests->initial_segment_count; i++) {
-        const alloti_torchsim_segment *segment = &requests->initial[i];
-        const place stretch = {segment->stream, segment->pool, segment->is_large, segment->address,
-                               segment->address + segment->size};
-        status = segment->is_expandable ? note_stretch(all, &stretch) : ALLOT_STATUS_OK;
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
+        const allot_segment *segment = &segments[i];
+        alloti_place stretch = {.stream = allot_trace_stream(requests->trace, segment->stream),
+                                .pool = alloti_requests_pool(requests, segment->pool),
+                                .is_large = segment->is_large,
+                                .first = segment->address};
+        if (segment->is_expandable && segment->device == requests->info.device &&
+            alloti_add(segment->address, segment->total_size, &stretch.end)) {
+            status = note_stretch(all, &stretch);
+        }
     }
     return status;
 }
 
-/** Whether the request that pages were mapped for is a large one; event count without one. */
+/** The request that pages were mapped for; the number of events without one. */
 static uint64_t find_request(const allot_requests *requests, uint64_t event)
 {
     while (event < requests->events.count && !alloti_requests_is_boundary(requests, event)) {
@@ -66,59 +65,236 @@ static uint64_t find_request(const allot_requests *requests, uint64_t event)
     return event;
 }
 
-static allot_status note_mapped(const allot_requests *requests, places *all)
+static allot_status note_events(const allot_requests *requests, alloti_places *all)
 {
     const allot_events *events = &requests->events;
     allot_status status = ALLOT_STATUS_OK;
     for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < events->count; i++) {
-        const uint64_t request =
-            events->kind[i] == ALLOT_EVENT_SEGMENT_MAP ? find_request(requests, i) : events->count;
-        if (request < events->count) {
-            const place stretch = {allot_trace_stream(requests->trace, events->stream[i]),
-                                   requests->event_pools[i], events->size[request] > SIM_SMALL_MAX,
-                                   events->addr[i], events->addr[i] + events->size[i]};
+        uint64_t request = events->count;
+        if (events->kind[i] == ALLOT_EVENT_SEGMENT_MAP) {
+            request = find_request(requests, i);
+        } else if (events->kind[i] == ALLOT_EVENT_ALLOC &&
+                   requests->info.conf.expandable_segments) {
+            request = i;
+        }
+        if (request >= events->count) {
+            continue;
+        }
+        alloti_place stretch = {.stream = allot_trace_stream(requests->trace, events->stream[i]),
+                                .pool = requests->event_pools[i],
+                                .is_large = sim_round_size(requests->rules, events->size[request]) >
+                                            SIM_SMALL_MAX,
+                                .first = events->addr[i]};
+        if (alloti_add(events->addr[i], events->size[i], &stretch.end)) {
             status = note_stretch(all, &stretch);
         }
     }
     return status;
 }
 
-static int compare_places(const void *a, const void *b)
+allot_status alloti_places_find(const allot_requests *requests, alloti_places *out)
 {
-    const uint64_t first = ((const place *)a)->first;
-    const uint64_t second = ((const place *)b)->first;
+    alloti_places all = {.count = 0};
+    allot_status status = note_final(requests, &all);
+    if (status == ALLOT_STATUS_OK && alloti_requests_has_pages(requests)) {
+        status = note_events(requests, &all);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        free(all.items);
+        return status;
+    }
+    *out = all;
+    return ALLOT_STATUS_OK;
+}
+
+void alloti_places_fini(alloti_places *places)
+{
+    free(places->items);
+}
+
+bool alloti_places_is_large(const alloti_places *places, const alloti_pages *pages)
+{
+    uint64_t nearest = UINT64_MAX;
+    bool is_large = true;
+    for (uint64_t i = 0; i < places->count; i++) {
+        const alloti_place *place = &places->items[i];
+        if (place->stream != pages->stream || place->pool != pages->pool) {
+            continue;
+        }
+        uint64_t away = 0;
+        if (pages->address < place->first) {
+            away = place->first - pages->address;
+        } else if (pages->address >= place->end) {
+            away = pages->address - place->end + 1;
+        }
+        if (away < nearest) {
+            nearest = away;
+            is_large = place->is_large;
+        }
+    }
+    return nearest <= GAP_MAX ? is_large : pages->size % pages->large_page == 0;
+}
+
+/** Pages of one stream, pool and size class that are mapped. */
+typedef struct mapping {
+    uint64_t stream;
+    uint32_t pool;
+    bool is_large;
+    bool is_initial; /**< The range is one from before the first event. */
+    uint64_t bytes;
+    uint64_t first; /**< Lowest address mapped in the range. */
+} mapping;
+
+/** Starts of ranges, and what is mapped while the events are read. */
+typedef struct survey {
+    uint64_t *starts;
+    uint64_t start_count;
+    uint64_t start_capacity;
+    mapping *mappings;
+    uint64_t mapping_count;
+    uint64_t mapping_capacity;
+} survey;
+
+static allot_status add_start(survey *found, uint64_t address)
+{
+    const allot_status status = alloti_array_reserve(
+        &found->starts, &found->start_capacity, found->start_count + 1, sizeof(*found->starts));
+    if (status == ALLOT_STATUS_OK) {
+        found->starts[found->start_count++] = address;
+    }
+    return status;
+}
+
+static allot_status find_mapping(survey *found, const mapping *key, mapping **out)
+{
+    for (uint64_t i = 0; i < found->mapping_count; i++) {
+        mapping *known = &found->mappings[i];
+        if (known->stream == key->stream && known->pool == key->pool &&
+            known->is_large == key->is_large) {
+            *out = known;
+            return ALLOT_STATUS_OK;
+        }
+    }
+    const allot_status status =
+        alloti_array_reserve(&found->mappings, &found->mapping_capacity, found->mapping_count + 1,
+                             sizeof(*found->mappings));
+    if (status == ALLOT_STATUS_OK) {
+        found->mappings[found->mapping_count] = *key;
+        *out = &found->mappings[found->mapping_count++];
+    }
+    return status;
+}
+
+/** The range of a mapping is complete: note where it began. */
+static allot_status end_range(const allot_requests *requests, survey *found, mapping *known)
+{
+    for (uint32_t i = 0; known->is_initial && i < requests->initial_segment_count; i++) {
+        alloti_torchsim_segment *segment = &requests->initial[i];
+        if (segment->is_expandable && segment->stream == known->stream &&
+            segment->pool == known->pool && segment->is_large == known->is_large) {
+            segment->range_first = known->first;
+        }
+    }
+    const bool was_used = known->first != UINT64_MAX;
+    known->is_initial = false;
+    return was_used ? add_start(found, known->first) : ALLOT_STATUS_OK;
+}
+
+static allot_status survey_initial(const allot_requests *requests, survey *found)
+{
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < requests->initial_segment_count; i++) {
+        const alloti_torchsim_segment *segment = &requests->initial[i];
+        const mapping key = {.stream = segment->stream,
+                             .pool = segment->pool,
+                             .is_large = segment->is_large,
+                             .is_initial = true,
+                             .first = segment->address};
+        mapping *known = NULL;
+        if (!segment->is_expandable) {
+            continue;
+        }
+        status = find_mapping(found, &key, &known);
+        if (status == ALLOT_STATUS_OK) {
+            known->bytes += segment->size;
+        }
+    }
+    return status;
+}
+
+static allot_status survey_events(const allot_requests *requests, const alloti_places *places,
+                                  survey *found)
+{
+    const allot_events *events = &requests->events;
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < events->count; i++) {
+        const bool maps = events->kind[i] == ALLOT_EVENT_SEGMENT_MAP;
+        if (!maps && events->kind[i] != ALLOT_EVENT_SEGMENT_UNMAP) {
+            continue;
+        }
+        mapping key = {.stream = allot_trace_stream(requests->trace, events->stream[i]),
+                       .pool = requests->event_pools[i],
+                       .first = UINT64_MAX};
+        const alloti_pages pages = {.stream = key.stream,
+                                    .pool = key.pool,
+                                    .address = events->addr[i],
+                                    .size = events->size[i],
+                                    .large_page = requests->info.conf.large_segment_size};
+        key.is_large = alloti_places_is_large(places, &pages);
+        mapping *known = NULL;
+        status = find_mapping(found, &key, &known);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        if (known->bytes == 0) {
+            /* All pages were given back, and the range with them. */
+            status = end_range(requests, found, known);
+            known->first = events->addr[i];
+        }
+        if (maps) {
+            known->first = events->addr[i] < known->first ? events->addr[i] : known->first;
+            known->bytes += events->size[i];
+        } else {
+            known->bytes -= events->size[i] < known->bytes ? events->size[i] : known->bytes;
+        }
+    }
+    return status;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    const uint64_t first = *(const uint64_t *)a;
+    const uint64_t second = *(const uint64_t *)b;
     return (first > second) - (first < second);
 }
 
-/** Smallest distance between two starts; 0 if there is none or something does not fit in it. */
-static uint64_t smallest_distance(places *all)
+static uint64_t smallest_distance(survey *found)
 {
-    if (all->count < 2) {
-        return 0;
-    }
-    qsort(all->items, all->count, sizeof(*all->items), compare_places);
     uint64_t distance = UINT64_MAX;
-    uint64_t extent = 0;
-    for (uint64_t i = 0; i < all->count; i++) {
-        const uint64_t used = all->items[i].end - all->items[i].first;
-        extent = used > extent ? used : extent;
-        if (i > 0 && all->items[i].first - all->items[i - 1].first < distance) {
-            distance = all->items[i].first - all->items[i - 1].first;
-        }
+    if (found->start_count > 1) {
+        qsort(found->starts, found->start_count, sizeof(*found->starts), compare_starts);
     }
-    return distance >= extent && distance < SIM_DEVICE_UNKNOWN ? distance : 0;
+    for (uint64_t i = 1; i < found->start_count; i++) {
+        const uint64_t step = found->starts[i] - found->starts[i - 1];
+        distance = step > 0 && step < distance ? step : distance;
+    }
+    return distance < SIM_DEVICE_UNKNOWN ? distance : 0;
 }
 
-allot_status alloti_requests_find_ranges(allot_requests *requests)
+allot_status alloti_places_survey(allot_requests *requests, const alloti_places *places)
 {
-    places all = {.count = 0};
-    allot_status status = note_initial(requests, &all);
+    survey found = {.start_count = 0};
+    allot_status status = survey_initial(requests, &found);
     if (status == ALLOT_STATUS_OK) {
-        status = note_mapped(requests, &all);
+        status = survey_events(requests, places, &found);
+    }
+    for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < found.mapping_count; i++) {
+        status = end_range(requests, &found, &found.mappings[i]);
     }
     if (status == ALLOT_STATUS_OK) {
-        requests->range_bytes = smallest_distance(&all);
+        requests->range_bytes = smallest_distance(&found);
     }
-    free(all.items);
+    free(found.starts);
+    free(found.mappings);
     return status;
 }

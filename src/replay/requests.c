@@ -5,6 +5,7 @@
 #include "core/array.h"
 #include "core/map64.h"
 #include "core/status.h"
+#include "replay/ranges.h"
 
 #include <stdlib.h>
 
@@ -145,8 +146,18 @@ static allot_status make_slots(allot_requests *requests)
     return status;
 }
 
+uint32_t alloti_requests_pool(const allot_requests *requests, uint32_t id)
+{
+    for (uint32_t i = 0; i < requests->pool_count; i++) {
+        if (requests->pool_ids[i] == id) {
+            return i;
+        }
+    }
+    return ALLOT_NONE;
+}
+
 /** Number of a private pool, added if it is new; ALLOT_NONE for the default pool. */
-static uint32_t private_pool(allot_requests *requests, uint32_t id)
+static uint32_t add_pool(allot_requests *requests, uint32_t id)
 {
     if (id == ALLOT_NONE) {
         return ALLOT_NONE;
@@ -155,10 +166,9 @@ static uint32_t private_pool(allot_requests *requests, uint32_t id)
     if (pool.first == 0 && pool.second == 0) {
         return ALLOT_NONE;
     }
-    for (uint32_t i = 0; i < requests->pool_count; i++) {
-        if (requests->pool_ids[i] == id) {
-            return i;
-        }
+    const uint32_t known = alloti_requests_pool(requests, id);
+    if (known != ALLOT_NONE) {
+        return known;
     }
     requests->pool_ids[requests->pool_count] = id;
     return requests->pool_count++;
@@ -175,13 +185,13 @@ static allot_status make_pools(allot_requests *requests)
         return alloti_fail_memory(count * sizeof(*requests->event_pools));
     }
     for (uint64_t i = 0; i < count; i++) {
-        requests->event_pools[i] = private_pool(requests, requests->events.pool[i]);
+        requests->event_pools[i] = add_pool(requests, requests->events.pool[i]);
     }
     uint32_t segment_count = 0;
     const allot_segment *segments = allot_trace_segments(requests->trace, &segment_count);
     for (uint32_t i = 0; i < segment_count; i++) {
         if (segments[i].device == requests->info.device) {
-            (void)private_pool(requests, segments[i].pool);
+            (void)add_pool(requests, segments[i].pool);
         }
     }
     return ALLOT_STATUS_OK;
@@ -220,24 +230,42 @@ static allot_status fail_unusable(allot_replay_unusable reason, allot_replay_unu
                        allot_replay_unusable_text(reason));
 }
 
-static allot_status build(allot_requests *requests)
+static allot_status make_rules(allot_requests *requests)
 {
     allot_requests_info *info = &requests->info;
     allot_status status = allot_torch_conf_from_trace(requests->trace, &info->conf, NULL);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    info->version = allot_torch_version_of(requests->trace);
+    allot_torch_conf conf = info->conf;
+    conf.backend = ALLOT_TORCH_BACKEND_NATIVE;
+    conf.per_process_memory_fraction = 1;
+    const allot_torchsim_options options = {.struct_size = sizeof(options), .conf = &conf};
+    return allot_torchsim_create(&options, &requests->rules);
+}
+
+static allot_status build(allot_requests *requests)
+{
+    allot_status status = make_rules(requests);
     if (status == ALLOT_STATUS_OK) {
-        info->version = allot_torch_version_of(requests->trace);
         status = make_pools(requests);
     }
     if (status == ALLOT_STATUS_OK) {
         status = make_slots(requests);
     }
+    alloti_places places = {.count = 0};
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_requests_undo(requests);
+        status = alloti_places_find(requests, &places);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_requests_make_steps(requests);
+        status = alloti_requests_undo(requests, &places);
     }
-    return status == ALLOT_STATUS_OK ? alloti_requests_find_ranges(requests) : status;
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_places_survey(requests, &places);
+    }
+    alloti_places_fini(&places);
+    return status == ALLOT_STATUS_OK ? alloti_requests_make_steps(requests) : status;
 }
 
 static allot_status init(allot_requests *requests, const allot_trace *trace, uint32_t device)
@@ -297,6 +325,7 @@ void allot_requests_destroy(allot_requests *requests)
     if (requests == NULL) {
         return;
     }
+    allot_torchsim_destroy(requests->rules);
     free(requests->slots);
     free(requests->event_pools);
     free(requests->pool_ids);

@@ -4,8 +4,8 @@
  *
  * Every use of an address from its allocation to its end is a *slot*, also where the allocation or
  * the end lies outside of the trace.
- * Built in this order: slots (requests.c), the state before the first event (undo.c), what the
- * program did (steps.c), how large address ranges are (ranges.c).
+ * Built in this order: slots (requests.c), address ranges (ranges.c), the state before the first
+ * event (undo.c), what the program did (steps.c).
  */
 #ifndef ALLOTI_REPLAY_REQUESTS_H
 #define ALLOTI_REPLAY_REQUESTS_H
@@ -33,11 +33,14 @@ typedef struct alloti_step {
     uint8_t kind;    /**< step_kind. */
 } alloti_step;
 
+struct alloti_places;
+
 struct allot_requests {
     const allot_trace *trace;
     allot_events events;
     allot_requests_info info;
-    uint32_t kinds; /**< Bit (1 << allot_event_kind) for each kind that occurs. */
+    allot_torchsim *rules; /**< An empty allocator under the recorded settings, for its rounding. */
+    uint32_t kinds;        /**< Bit (1 << allot_event_kind) for each kind that occurs. */
 
     uint32_t *slots; /**< [events.count] Slot of ALLOC and FREE_* events, else ALLOT_NONE. */
     uint32_t slot_count;
@@ -73,13 +76,21 @@ bool alloti_requests_is_immediate(const allot_requests *requests, uint64_t event
 bool alloti_requests_is_boundary(const allot_requests *requests, uint64_t event);
 
 /** Rebuild the state before the first event (undo.c); sets the initial_* fields and slots. */
-ALLOT_NODISCARD allot_status alloti_requests_undo(allot_requests *requests);
+ALLOT_NODISCARD allot_status alloti_requests_undo(allot_requests *requests,
+                                                  const struct alloti_places *places);
 
 /** Derive the steps and the recorded peaks (steps.c). */
 ALLOT_NODISCARD allot_status alloti_requests_make_steps(allot_requests *requests);
 
-/** Find range_bytes (ranges.c). */
-ALLOT_NODISCARD allot_status alloti_requests_find_ranges(allot_requests *requests);
+/** Private pool of a pool id of the trace; ALLOT_NONE for the default pool. */
+uint32_t alloti_requests_pool(const allot_requests *requests, uint32_t id);
+
+/** Whether pages of expandable segments are mapped or unmapped in the recording. */
+static inline bool alloti_requests_has_pages(const allot_requests *requests)
+{
+    return alloti_requests_has(requests, ALLOT_EVENT_SEGMENT_MAP) ||
+           alloti_requests_has(requests, ALLOT_EVENT_SEGMENT_UNMAP);
+}
 
 /** Fail for an inconsistency at an event; ALLOT_STATUS_FORMAT. */
 allot_status alloti_requests_fail(const allot_requests *requests, uint64_t event, const char *what);

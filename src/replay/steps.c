@@ -198,24 +198,22 @@ static allot_status add_steps(allot_requests *requests, const uint64_t *reserved
 /** Peak of the bytes handed out, requests rounded; unsplit rests of recorded blocks are unknown. */
 static allot_status find_allocated_peak(allot_requests *requests)
 {
-    const allot_torchsim_options options = {.struct_size = sizeof(options),
-                                            .conf = &requests->info.conf};
-    allot_torchsim *rules = NULL;
     uint64_t *sizes = alloti_calloc_array((uint64_t)requests->slot_count + 1, sizeof(*sizes));
-    allot_status status = sizes == NULL ? alloti_fail_memory(requests->slot_count)
-                                        : allot_torchsim_create(&options, &rules);
+    if (sizes == NULL) {
+        return alloti_fail_memory(requests->slot_count * sizeof(*sizes));
+    }
     uint64_t now = 0;
-    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < requests->initial_block_count; i++) {
+    for (uint32_t i = 0; i < requests->initial_block_count; i++) {
         if (requests->initial_slots[i] != ALLOT_NONE) {
             sizes[requests->initial_slots[i]] = requests->initial_blocks[i].size;
             now += requests->initial_blocks[i].size;
         }
     }
     uint64_t peak = now;
-    for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < requests->step_count; i++) {
+    for (uint64_t i = 0; i < requests->step_count; i++) {
         const alloti_step *step = &requests->steps[i];
         if (step->kind == STEP_ALLOC) {
-            sizes[step->slot] = sim_round_size(rules, step->size);
+            sizes[step->slot] = sim_round_size(requests->rules, step->size);
             now += sizes[step->slot];
             peak = now > peak ? now : peak;
         } else if (step->kind == STEP_FREE || step->kind == STEP_FREE_SHARED) {
@@ -223,9 +221,8 @@ static allot_status find_allocated_peak(allot_requests *requests)
         }
     }
     requests->info.allocated_peak = peak;
-    allot_torchsim_destroy(rules);
     free(sizes);
-    return status;
+    return ALLOT_STATUS_OK;
 }
 
 allot_status alloti_requests_make_steps(allot_requests *requests)

@@ -14,7 +14,7 @@
 #include "core/size_math.h"
 #include "core/status.h"
 #include "core/tree.h"
-#include "replay/requests.h"
+#include "replay/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ typedef struct undo_block {
 
 typedef struct undoing {
     allot_requests *requests;
-    allot_torchsim *rules; /**< An empty allocator, for its rounding. */
+    const alloti_places *places;
     undo_block *blocks;
     alloti_tree_node *nodes;
     uint64_t block_count;
@@ -176,20 +176,10 @@ static allot_status find_range_home(undoing *undo, const undo_home *home, uint32
     return add_home(undo, home, out);
 }
 
-static uint32_t private_pool_of(const allot_requests *requests, uint32_t id)
-{
-    for (uint32_t i = 0; i < requests->pool_count; i++) {
-        if (requests->pool_ids[i] == id) {
-            return i;
-        }
-    }
-    return ALLOT_NONE;
-}
-
 static allot_status add_final_segment(undoing *undo, const allot_segment *segment)
 {
     const undo_home home = {.stream = allot_trace_stream(undo->requests->trace, segment->stream),
-                            .pool = private_pool_of(undo->requests, segment->pool),
+                            .pool = alloti_requests_pool(undo->requests, segment->pool),
                             .is_large = segment->is_large,
                             .is_expandable = segment->is_expandable};
     uint32_t index = 0;
@@ -267,7 +257,7 @@ static allot_status undo_alloc(undoing *undo, uint64_t event)
 static uint64_t size_before(const undoing *undo, const undo_home *home, uint64_t requested,
                             uint64_t room, bool *may_grow)
 {
-    const uint64_t rounded = sim_round_size(undo->rules, requested > 0 ? requested : 1);
+    const uint64_t rounded = sim_round_size(undo->requests->rules, requested > 0 ? requested : 1);
     *may_grow = false;
     if (rounded >= room) {
         return rounded;
@@ -276,11 +266,11 @@ static uint64_t size_before(const undoing *undo, const undo_home *home, uint64_t
         return rounded;
     }
     const allot_torch_conf *conf = &undo->requests->info.conf;
-    if (room - rounded <= SIM_SMALL_MAX || rounded >= conf->max_split_size) {
+    if (room - rounded <= SIM_SMALL_MAX) {
         return room;
     }
     *may_grow = true;
-    return rounded;
+    return rounded >= conf->max_split_size ? room : rounded;
 }
 
 /** A gap that no free block can be belongs to the block before it. */
@@ -389,35 +379,6 @@ static allot_status undo_taking(undoing *undo, uint64_t event, bool whole_segmen
     return status;
 }
 
-/** Whether a block lies in an expandable range of this stream and pool. */
-static bool is_akin(const undoing *undo, uint32_t block, const undo_home *home)
-{
-    if (block == ALLOT_NONE) {
-        return false;
-    }
-    const undo_home *other = &undo->homes[undo->blocks[block].home];
-    return other->is_expandable && other->stream == home->stream && other->pool == home->pool;
-}
-
-/** Size class of unmapped pages: that of the nearest stretch of the stream, else by divisibility.
- */
-static bool is_large_range(const undoing *undo, const undo_home *home, uint64_t address,
-                           uint64_t size, uint32_t next)
-{
-    const uint32_t before = next == ALLOT_NONE ? alloti_tree_last(&undo->tree, undo->nodes)
-                                               : alloti_tree_prev(undo->nodes, next);
-    const bool has_before = is_akin(undo, before, home);
-    const bool has_next = is_akin(undo, next, home);
-    if (has_before && (!has_next || address - undo->blocks[before].address <=
-                                        undo->blocks[next].address - address)) {
-        return undo->homes[undo->blocks[before].home].is_large;
-    }
-    if (has_next) {
-        return undo->homes[undo->blocks[next].home].is_large;
-    }
-    return size % undo->requests->info.conf.large_segment_size == 0;
-}
-
 /** segment_free and segment_unmap: the range was there and free. */
 static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandable)
 {
@@ -439,7 +400,12 @@ static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandabl
                       .is_large = size > SIM_SMALL_SEGMENT,
                       .is_expandable = is_expandable};
     if (is_expandable) {
-        home.is_large = is_large_range(undo, &home, address, size, next);
+        const alloti_pages pages = {.stream = home.stream,
+                                    .pool = home.pool,
+                                    .address = address,
+                                    .size = size,
+                                    .large_page = requests->info.conf.large_segment_size};
+        home.is_large = alloti_places_is_large(undo->places, &pages);
     }
     uint32_t index = 0;
     allot_status status =
@@ -531,7 +497,8 @@ static allot_status write_result(undoing *undo)
                                           .is_large = home->is_large,
                                           .is_expandable = home->is_expandable,
                                           .blocks = &requests->initial_blocks[index],
-                                          .block_first = index};
+                                          .block_first = index,
+                                          .range_first = block->address};
         }
         alloti_torchsim_segment *segment = &requests->initial[requests->initial_segment_count - 1];
         segment->size += block->size;
@@ -542,6 +509,7 @@ static allot_status write_result(undoing *undo)
             block->slot = requests->slot_count++;
         }
         requests->info.initial_count += is_active;
+        requests->info.unsure_count += is_active && block->may_grow;
         requests->initial_slots[index] = is_active ? block->slot : ALLOT_NONE;
         requests->initial_blocks[index] =
             (alloti_torchsim_block){.address = block->address,
@@ -553,22 +521,16 @@ static allot_status write_result(undoing *undo)
     return ALLOT_STATUS_OK;
 }
 
-allot_status alloti_requests_undo(allot_requests *requests)
+allot_status alloti_requests_undo(allot_requests *requests, const alloti_places *places)
 {
-    undoing undo = {.requests = requests, .tree = ALLOTI_TREE_INIT};
-    const allot_torchsim_options options = {
-        .struct_size = sizeof(options), .conf = &requests->info.conf, .limit = SIM_DEVICE_UNKNOWN};
-    allot_status status = allot_torchsim_create(&options, &undo.rules);
-    if (status == ALLOT_STATUS_OK) {
-        status = load_final_state(&undo);
-    }
+    undoing undo = {.requests = requests, .places = places, .tree = ALLOTI_TREE_INIT};
+    allot_status status = load_final_state(&undo);
     for (uint64_t i = requests->events.count; status == ALLOT_STATUS_OK && i > 0; i--) {
         status = undo_event(&undo, i - 1);
     }
     if (status == ALLOT_STATUS_OK) {
         status = write_result(&undo);
     }
-    allot_torchsim_destroy(undo.rules);
     free(undo.blocks);
     free(undo.nodes);
     free(undo.homes);

@@ -153,8 +153,13 @@ static void write_context(alloti_text *text, const allot_trace *trace, const all
 }
 
 /** What a difference may come from that is not in the file. */
-static const char *hint_for(const allot_replay_check_result *result)
+static const char *hint_for(const allot_requests_info *info,
+                            const allot_replay_check_result *result)
 {
+    if (info->unsure_count > 0) {
+        return "The trace begins in the middle: some blocks that were live before it may have been "
+               "up to 1 MiB larger than its events show.";
+    }
     if (result->conf.garbage_collection_threshold > 0) {
         return "Garbage collection depends on the device's size and the memory fraction, which no "
                "trace records: give --limit and --fraction.";
@@ -166,8 +171,8 @@ static const char *hint_for(const allot_replay_check_result *result)
     return NULL;
 }
 
-static allot_status check_text(const allot_trace *trace, const allot_events *events,
-                               const allot_replay_check_result *result,
+static allot_status check_text(const allot_trace *trace, const allot_requests_info *info,
+                               const allot_events *events, const allot_replay_check_result *result,
                                const allot_report_options *options, const allot_sink *sink)
 {
     alloti_text text = alloti_text_begin(sink, options);
@@ -191,9 +196,9 @@ static allot_status check_text(const allot_trace *trace, const allot_events *eve
         alloti_text_style(&text, ALLOTI_STYLE_BAD, "%s", result->reason);
         alloti_text_printf(&text, "\n\n");
         write_context(&text, trace, events, result);
-        if (hint_for(result) != NULL) {
+        if (hint_for(info, result) != NULL) {
             alloti_text_printf(&text, "\n");
-            alloti_text_wrap(&text, "", "%s", hint_for(result));
+            alloti_text_wrap(&text, "", "%s", hint_for(info, result));
         }
     }
     return text.status;
@@ -208,7 +213,7 @@ allot_status allot_report_check(const allot_trace *trace, const allot_requests *
     allot_events events;
     allot_trace_get_events(trace, info.device, &events);
     return wants_json(options) ? check_json(trace, &events, result, options, sink)
-                               : check_text(trace, &events, result, options, sink);
+                               : check_text(trace, &info, &events, result, options, sink);
 }
 
 /* ---- replays ---- */

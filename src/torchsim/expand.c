@@ -21,10 +21,10 @@ uint64_t sim_range_size(const allot_torchsim *sim, uint64_t page)
         const double share = sim->conf.expandable_reserve_share * (double)device;
         wanted = share < (double)full ? (uint64_t)share : full;
     }
-    if (sim->range_bytes >= page) {
-        return sim->range_bytes / page * page;
-    }
     uint64_t size = 0;
+    if (sim->range_bytes != 0 && alloti_round_up(sim->range_bytes, page, &size)) {
+        return size;
+    }
     return alloti_round_up(wanted < full ? wanted : full, page, &size) ? size : full;
 }
 

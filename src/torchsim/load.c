@@ -126,8 +126,9 @@ static bool same_range(const alloti_torchsim_segment *a, const alloti_torchsim_s
 static uint32_t add_unmapped(allot_torchsim *sim, const alloti_torchsim_segment *segment,
                              uint32_t range, uint32_t last, uint64_t end)
 {
-    const uint64_t address =
-        last == ALLOT_NONE ? segment->address : sim->blocks[last].address + sim->blocks[last].size;
+    const uint64_t address = last == ALLOT_NONE
+                                 ? sim->ranges[range].address
+                                 : sim->blocks[last].address + sim->blocks[last].size;
     if (address >= end) {
         return last;
     }
@@ -147,8 +148,8 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
 {
     const alloti_torchsim_segment *first = &segments[0];
     const uint64_t page = first->is_large ? sim->conf.large_segment_size : SIM_SMALL_SEGMENT;
-    sim_range content = {
-        .address = first->address, .size = sim_range_size(sim, page), .page = page};
+    const uint64_t base = first->range_first < first->address ? first->range_first : first->address;
+    sim_range content = {.address = base, .size = sim_range_size(sim, page), .page = page};
     uint32_t range = ALLOT_NONE;
     uint32_t last = ALLOT_NONE;
     if (content.address > UINT64_MAX - content.size) {
@@ -160,19 +161,17 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
         if (done[i] || !same_range(first, segment)) {
             continue;
         }
-        if (segment->address - first->address >= content.size) {
+        if (segment->address - base >= content.size) {
             continue; /* Of a later range of the same stream. */
         }
-        if (segment->size % page != 0 || (segment->address - first->address) % page != 0 ||
-            segment->size > content.size - (segment->address - first->address)) {
+        if (segment->size % page != 0 || (segment->address - base) % page != 0 ||
+            segment->size > content.size - (segment->address - base)) {
             return fail_segment(segment, "is not made of whole pages of its range");
         }
         done[i] = true;
         status = sim_reserve_blocks(sim, 2);
         if (status == ALLOT_STATUS_OK) {
-            if (last != ALLOT_NONE) {
-                last = add_unmapped(sim, first, range, last, segment->address);
-            }
+            last = add_unmapped(sim, first, range, last, segment->address);
             status = add_blocks(sim, segment, range, names, &last);
             sim_gauge_add(&sim->stats.reserved, segment->size);
         }

@@ -259,6 +259,7 @@ typedef struct alloti_torchsim_segment {
     const alloti_torchsim_block *blocks;
     uint32_t block_count;
     uint32_t block_first; /**< Index of its first block in `names`. */
+    uint64_t range_first; /**< Expandable: where its range begins, as far as is known. */
 } alloti_torchsim_segment;
 
 /**
@@ -270,7 +271,8 @@ ALLOT_NODISCARD allot_status alloti_torchsim_load(allot_torchsim *sim,
                                                   const alloti_torchsim_segment *segments,
                                                   uint32_t count, uint32_t *names);
 
-/** Reserve ranges of this many bytes (cut to whole pages) instead of what the limit gives. */
+/** Reserve ranges of this many bytes (rounded up to whole pages) instead of what the limit gives.
+ */
 void alloti_torchsim_set_range_bytes(allot_torchsim *sim, uint64_t bytes);
 
 /** Largest cached block. O(blocks). */
