@@ -89,7 +89,7 @@ static cli_exit run(const char *const *files, size_t count)
 
 const cli_verb cli_verb_diff = {
     .name = "diff",
-    .arguments = "[OPTIONS] FILE FILE",
+    .arguments = "FILE FILE",
     .summary = "What differs between two traces (exit 1 if the second needs more)",
     .options = OPTIONS,
     .run = run};

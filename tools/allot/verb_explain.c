@@ -93,7 +93,7 @@ static cli_exit run(const char *const *files, size_t count)
 }
 
 const cli_verb cli_verb_explain = {.name = "explain",
-                                   .arguments = "[OPTIONS] FILE",
+                                   .arguments = "FILE",
                                    .summary =
                                        "Who holds memory at a moment, and why an allocation failed",
                                    .options = OPTIONS,

@@ -65,7 +65,7 @@ static cli_exit run(const char *const *files, size_t count)
 }
 
 const cli_verb cli_verb_inspect = {.name = "inspect",
-                                   .arguments = "[OPTIONS] FILE",
+                                   .arguments = "FILE",
                                    .summary = "What a trace holds: segments, peaks, settings",
                                    .options = OPTIONS,
                                    .run = run};

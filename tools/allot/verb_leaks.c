@@ -73,7 +73,7 @@ static cli_exit run(const char *const *files, size_t count)
 }
 
 const cli_verb cli_verb_leaks = {.name = "leaks",
-                                 .arguments = "[OPTIONS] FILE",
+                                 .arguments = "FILE",
                                  .summary =
                                      "What grows from step to step (exit 1 if a leak is found)",
                                  .options = OPTIONS,

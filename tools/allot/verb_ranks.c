@@ -69,7 +69,7 @@ static cli_exit run(const char *const *files, size_t count)
 
 const cli_verb cli_verb_ranks = {
     .name = "ranks",
-    .arguments = "[OPTIONS] FILE...",
+    .arguments = "FILE...",
     .summary = "The traces of several ranks side by side (exit 1 if one stands out)",
     .options = OPTIONS,
     .run = run};
