@@ -82,8 +82,9 @@ static allot_status note_events(const allot_requests *requests, alloti_places *a
         }
         alloti_place stretch = {.stream = allot_trace_stream(requests->trace, events->stream[i]),
                                 .pool = requests->event_pools[i],
-                                .is_large = sim_round_size(requests->rules, events->size[request]) >
-                                            SIM_SMALL_MAX,
+                                .is_large =
+                                    alloti_sim_round_size(requests->rules, events->size[request]) >
+                                    SIM_SMALL_MAX,
                                 .first = events->addr[i]};
         if (alloti_add(events->addr[i], events->size[i], &stretch.end)) {
             status = note_stretch(all, &stretch);

@@ -213,7 +213,7 @@ static allot_status find_allocated_peak(allot_requests *requests)
     for (uint64_t i = 0; i < requests->step_count; i++) {
         const alloti_step *step = &requests->steps[i];
         if (step->kind == STEP_ALLOC) {
-            sizes[step->slot] = sim_round_size(requests->rules, step->size);
+            sizes[step->slot] = alloti_sim_round_size(requests->rules, step->size);
             now += sizes[step->slot];
             peak = now > peak ? now : peak;
         } else if (step->kind == STEP_FREE || step->kind == STEP_FREE_SHARED) {

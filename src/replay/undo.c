@@ -257,7 +257,8 @@ static allot_status undo_alloc(undoing *undo, uint64_t event)
 static uint64_t size_before(const undoing *undo, const undo_home *home, uint64_t requested,
                             uint64_t room, bool *may_grow)
 {
-    const uint64_t rounded = sim_round_size(undo->requests->rules, requested > 0 ? requested : 1);
+    const uint64_t rounded =
+        alloti_sim_round_size(undo->requests->rules, requested > 0 ? requested : 1);
     *may_grow = false;
     if (rounded >= room) {
         return rounded;

@@ -9,12 +9,12 @@
 #include "torchsim/rounding.h"
 #include "torchsim/sim.h"
 
-uint64_t sim_round_size(const allot_torchsim *sim, uint64_t size)
+uint64_t alloti_sim_round_size(const allot_torchsim *sim, uint64_t size)
 {
     return alloti_torch_round(&sim->conf, size);
 }
 
-uint64_t sim_segment_size(const allot_torchsim *sim, uint64_t rounded)
+uint64_t alloti_sim_segment_size(const allot_torchsim *sim, uint64_t rounded)
 {
     if (rounded <= SIM_SMALL_MAX) {
         return SIM_SMALL_SEGMENT;
@@ -65,7 +65,7 @@ static uint32_t skip_expandable(const allot_torchsim *sim, uint32_t block, uint6
 /** The block that best fit takes, ALLOT_NONE if none is allowed. */
 static uint32_t best_fit(const allot_torchsim *sim, const sim_request *request)
 {
-    uint32_t block = sim_cached_from(sim, request->list, request->stream, request->size);
+    uint32_t block = alloti_sim_cached_from(sim, request->list, request->stream, request->size);
     if (!is_candidate(sim, block, request->stream)) {
         return ALLOT_NONE;
     }
@@ -84,7 +84,7 @@ static uint32_t best_fit(const allot_torchsim *sim, const sim_request *request)
     return size - request->size >= sim->conf.max_non_split_rounding ? ALLOT_NONE : block;
 }
 
-bool sim_search(allot_torchsim *sim, sim_request *request)
+bool alloti_sim_search(allot_torchsim *sim, sim_request *request)
 {
     if (sim->has_fraction && sim->conf.garbage_collection_threshold > 0) {
         sim->lists[request->list].search_count++;
@@ -93,19 +93,19 @@ bool sim_search(allot_torchsim *sim, sim_request *request)
     if (request->block == ALLOT_NONE) {
         return false;
     }
-    sim_block_take(sim, request->block);
+    alloti_sim_block_take(sim, request->block);
     return true;
 }
 
 static sim_request make_request(const allot_torchsim *sim, uint64_t size, uint64_t stream,
                                 uint32_t pool)
 {
-    const uint64_t rounded = sim_round_size(sim, size);
+    const uint64_t rounded = alloti_sim_round_size(sim, size);
     const uint32_t owner = pool == ALLOT_NONE ? 0 : pool + 1;
     return (sim_request){
         .size = rounded,
         .requested = size,
-        .segment_size = sim_segment_size(sim, rounded),
+        .segment_size = alloti_sim_segment_size(sim, rounded),
         .stream = stream,
         .list = 2 * owner + (rounded <= SIM_SMALL_MAX ? SIM_SMALL : SIM_LARGE),
         .is_expandable = sim->conf.expandable_segments && !sim->pools[owner].has_allocator,
@@ -133,7 +133,7 @@ static bool use_offered_pool(allot_torchsim *sim, sim_request *request)
         sim_request other = *request;
         other.list = 2 * pool + (request->list & 1);
         other.is_expandable = false;
-        if (sim_search(sim, &other)) {
+        if (alloti_sim_search(sim, &other)) {
             *request = other;
             return true;
         }
@@ -144,24 +144,24 @@ static bool use_offered_pool(allot_torchsim *sim, sim_request *request)
 static allot_status serve_miss(allot_torchsim *sim, sim_request *request)
 {
     if (sim->has_fraction && sim->conf.garbage_collection_threshold > 0) {
-        sim_collect_garbage(sim);
+        alloti_sim_collect_garbage(sim);
     }
     const bool pools_first = sim->version >= 210;
-    allot_status status = sim_grow(sim, request);
+    allot_status status = alloti_sim_grow(sim, request);
     if (status != ALLOT_STATUS_OK || request->block != ALLOT_NONE) {
         return status;
     }
     if (pools_first && use_offered_pool(sim, request)) {
         return ALLOT_STATUS_OK;
     }
-    if (sim_release_available(sim, request)) {
-        status = sim_grow(sim, request);
+    if (alloti_sim_release_available(sim, request)) {
+        status = alloti_sim_grow(sim, request);
     }
     if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE && sim->capture_count == 0) {
-        status = sim_release_cached(sim);
+        status = alloti_sim_release_cached(sim);
         if (status == ALLOT_STATUS_OK) {
             sim->stats.retry_count++;
-            status = sim_grow(sim, request);
+            status = alloti_sim_grow(sim, request);
         }
     }
     if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE && !pools_first) {
@@ -188,17 +188,17 @@ static uint32_t split(allot_torchsim *sim, const sim_request *request, bool was_
 {
     sim_block front = sim->blocks[request->block];
     front.size = request->size;
-    const uint32_t block = sim_block_new(sim, &front);
+    const uint32_t block = alloti_sim_block_new(sim, &front);
     sim_block *rest = &sim->blocks[request->block];
-    sim_block_splice(sim, block, rest->prev, request->block);
+    alloti_sim_block_splice(sim, block, rest->prev, request->block);
     rest->address += request->size;
     rest->size -= request->size;
-    sim_block_cache(sim, request->block);
+    alloti_sim_block_cache(sim, request->block);
     if (rest->range == ALLOT_NONE) {
         if (was_split) {
-            sim_gauge_sub(&sim->stats.inactive_split, request->size);
+            alloti_sim_gauge_sub(&sim->stats.inactive_split, request->size);
         } else {
-            sim_gauge_add(&sim->stats.inactive_split, rest->size);
+            alloti_sim_gauge_add(&sim->stats.inactive_split, rest->size);
         }
     }
     return block;
@@ -212,17 +212,17 @@ static uint32_t hand_out(allot_torchsim *sim, const sim_request *request)
     if (should_split(sim, request)) {
         block = split(sim, request, was_split);
     } else if (was_split && sim->blocks[block].range == ALLOT_NONE) {
-        sim_gauge_sub(&sim->stats.inactive_split, sim->blocks[block].size);
+        alloti_sim_gauge_sub(&sim->stats.inactive_split, sim->blocks[block].size);
     }
     sim_block *content = &sim->blocks[block];
     content->state = SIM_ALLOCATED;
     content->requested = request->requested;
     content->uses = 0;
-    sim_emit_block(sim, ALLOT_EVENT_ALLOC, block);
+    alloti_sim_emit_block(sim, ALLOT_EVENT_ALLOC, block);
     sim->stats.alloc_count++;
-    sim_gauge_add(&sim->stats.allocated, content->size);
-    sim_gauge_add(&sim->stats.active, content->size);
-    sim_gauge_add(&sim->stats.requested, content->requested);
+    alloti_sim_gauge_add(&sim->stats.allocated, content->size);
+    alloti_sim_gauge_add(&sim->stats.active, content->size);
+    alloti_sim_gauge_add(&sim->stats.requested, content->requested);
     return block;
 }
 
@@ -245,7 +245,7 @@ static allot_status fail_out_of_memory(allot_torchsim *sim, const sim_request *r
                                      .size = request->size,
                                      .stream = request->stream,
                                      .block = ALLOT_NONE};
-    sim_emit(sim, &event);
+    alloti_sim_emit(sim, &event);
     const bool fragmented = cached >= request->size || left >= request->size - cached;
     char texts[4][ALLOT_SIZE_TEXT_MAX];
     return alloti_fail(fragmented ? ALLOT_STATUS_FRAGMENTED : ALLOT_STATUS_DEVICE_MEMORY,
@@ -259,15 +259,15 @@ static allot_status fail_out_of_memory(allot_torchsim *sim, const sim_request *r
 static allot_status serve(allot_torchsim *sim, sim_request *request, uint32_t *block)
 {
     /* A split and the rest of a mapped range need one block each, a new segment one. */
-    allot_status status = sim_reserve_blocks(sim, 4);
-    if (status == ALLOT_STATUS_OK && !sim_search(sim, request)) {
+    allot_status status = alloti_sim_reserve_blocks(sim, 4);
+    if (status == ALLOT_STATUS_OK && !alloti_sim_search(sim, request)) {
         status = serve_miss(sim, request);
         if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE) {
             status = fail_out_of_memory(sim, request);
         }
     }
     if (status == ALLOT_STATUS_OK) {
-        status = sim_reserve_blocks(sim, 1);
+        status = alloti_sim_reserve_blocks(sim, 1);
     }
     if (status == ALLOT_STATUS_OK) {
         *block = hand_out(sim, request);
@@ -290,7 +290,7 @@ allot_status allot_torchsim_alloc(allot_torchsim *sim, uint64_t size, uint64_t s
         sim->capture_count++;
     }
     if (sim->capture_count == 0) {
-        sim_process_events(sim);
+        alloti_sim_process_events(sim);
     }
     sim_request request = make_request(sim, size, stream, pool);
     const allot_status status = serve(sim, &request, block);

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-allot_status sim_reserve_blocks(allot_torchsim *sim, uint64_t count)
+allot_status alloti_sim_reserve_blocks(allot_torchsim *sim, uint64_t count)
 {
     if (sim->block_spare_count >= count) {
         return ALLOT_STATUS_OK;
@@ -22,7 +22,7 @@ allot_status sim_reserve_blocks(allot_torchsim *sim, uint64_t count)
     return status;
 }
 
-uint32_t sim_block_new(allot_torchsim *sim, const sim_block *content)
+uint32_t alloti_sim_block_new(allot_torchsim *sim, const sim_block *content)
 {
     uint32_t block = sim->block_spare;
     if (block != ALLOT_NONE) {
@@ -37,7 +37,7 @@ uint32_t sim_block_new(allot_torchsim *sim, const sim_block *content)
     return block;
 }
 
-void sim_block_drop(allot_torchsim *sim, uint32_t block)
+void alloti_sim_block_drop(allot_torchsim *sim, uint32_t block)
 {
     sim->blocks[block].state = SIM_DEAD;
     sim->blocks[block].next = sim->block_spare;
@@ -45,7 +45,7 @@ void sim_block_drop(allot_torchsim *sim, uint32_t block)
     sim->block_spare_count++;
 }
 
-void sim_block_splice(allot_torchsim *sim, uint32_t block, uint32_t before, uint32_t after)
+void alloti_sim_block_splice(allot_torchsim *sim, uint32_t block, uint32_t before, uint32_t after)
 {
     sim->blocks[block].prev = before;
     sim->blocks[block].next = after;
@@ -79,13 +79,13 @@ static int compare_unmapped(const void *owner, uint32_t a, uint32_t b)
     return result != 0 ? result : order(blocks[a].address, blocks[b].address);
 }
 
-alloti_tree_host sim_cached_host(const allot_torchsim *sim)
+alloti_tree_host alloti_sim_cached_host(const allot_torchsim *sim)
 {
     return (alloti_tree_host){
         .nodes = sim->nodes, .owner = sim->blocks, .compare = compare_cached, .update = NULL};
 }
 
-alloti_tree_host sim_unmapped_host(const allot_torchsim *sim)
+alloti_tree_host alloti_sim_unmapped_host(const allot_torchsim *sim)
 {
     return (alloti_tree_host){
         .nodes = sim->nodes, .owner = sim->blocks, .compare = compare_unmapped, .update = NULL};
@@ -110,40 +110,42 @@ static int compare_stream_key(const void *owner, const void *key, uint32_t item)
     return order(*(const uint64_t *)key, block->stream);
 }
 
-uint32_t sim_cached_from(const allot_torchsim *sim, uint32_t list, uint64_t stream, uint64_t size)
+uint32_t alloti_sim_cached_from(const allot_torchsim *sim, uint32_t list, uint64_t stream,
+                                uint64_t size)
 {
     const cached_key key = {.stream = stream, .size = size};
-    const alloti_tree_host host = sim_cached_host(sim);
+    const alloti_tree_host host = alloti_sim_cached_host(sim);
     return alloti_tree_lower_bound(&sim->lists[list].cached, &host, &key, compare_cached_key);
 }
 
-uint32_t sim_unmapped_from(const allot_torchsim *sim, uint32_t list, uint64_t stream)
+uint32_t alloti_sim_unmapped_from(const allot_torchsim *sim, uint32_t list, uint64_t stream)
 {
-    const alloti_tree_host host = sim_unmapped_host(sim);
+    const alloti_tree_host host = alloti_sim_unmapped_host(sim);
     return alloti_tree_lower_bound(&sim->lists[list].unmapped, &host, &stream, compare_stream_key);
 }
 
-void sim_block_cache(allot_torchsim *sim, uint32_t block)
+void alloti_sim_block_cache(allot_torchsim *sim, uint32_t block)
 {
     sim_block *content = &sim->blocks[block];
     sim_list *list = &sim->lists[content->list];
     content->state = SIM_FREE;
     content->requested = 0;
     if (content->mapped) {
-        const alloti_tree_host host = sim_cached_host(sim);
+        const alloti_tree_host host = alloti_sim_cached_host(sim);
         content->gc_base = list->search_count;
         alloti_tree_insert(&list->cached, &host, block);
     } else {
-        const alloti_tree_host host = sim_unmapped_host(sim);
+        const alloti_tree_host host = alloti_sim_unmapped_host(sim);
         alloti_tree_insert(&list->unmapped, &host, block);
     }
 }
 
-void sim_block_take(allot_torchsim *sim, uint32_t block)
+void alloti_sim_block_take(allot_torchsim *sim, uint32_t block)
 {
     sim_block *content = &sim->blocks[block];
     sim_list *list = &sim->lists[content->list];
-    const alloti_tree_host host = content->mapped ? sim_cached_host(sim) : sim_unmapped_host(sim);
+    const alloti_tree_host host =
+        content->mapped ? alloti_sim_cached_host(sim) : alloti_sim_unmapped_host(sim);
     alloti_tree_remove(content->mapped ? &list->cached : &list->unmapped, &host, block);
     content->state = SIM_TAKEN;
 }
@@ -156,20 +158,20 @@ static uint64_t absorb(allot_torchsim *sim, uint32_t block, uint32_t other)
         sim->blocks[other].mapped != into->mapped) {
         return 0;
     }
-    sim_block_take(sim, other);
+    alloti_sim_block_take(sim, other);
     const sim_block from = sim->blocks[other];
     if (into->prev == other) {
         into->address = from.address;
-        sim_block_splice(sim, block, from.prev, into->next);
+        alloti_sim_block_splice(sim, block, from.prev, into->next);
     } else {
-        sim_block_splice(sim, block, into->prev, from.next);
+        alloti_sim_block_splice(sim, block, into->prev, from.next);
     }
     into->size += from.size;
-    sim_block_drop(sim, other);
+    alloti_sim_block_drop(sim, other);
     return from.size;
 }
 
-uint64_t sim_block_merge(allot_torchsim *sim, uint32_t block)
+uint64_t alloti_sim_block_merge(allot_torchsim *sim, uint32_t block)
 {
     const uint64_t before = absorb(sim, block, sim->blocks[block].prev);
     return before + absorb(sim, block, sim->blocks[block].next);

@@ -94,8 +94,8 @@ static bool block_check(const allot_torchsim *sim, uint32_t at, sums *sum)
 
 static bool trees_check(const allot_torchsim *sim, const sums *sum)
 {
-    const alloti_tree_host cached = sim_cached_host(sim);
-    const alloti_tree_host unmapped = sim_unmapped_host(sim);
+    const alloti_tree_host cached = alloti_sim_cached_host(sim);
+    const alloti_tree_host unmapped = alloti_sim_unmapped_host(sim);
     uint64_t cached_count = 0;
     uint64_t unmapped_count = 0;
     for (uint64_t i = 0; i < 2 * sim->pool_count; i++) {

@@ -10,7 +10,7 @@
 #define FIELD(name) offsetof(allot_torch_conf, name)
 #define HUGE_MIB 17592186044415.0 /* 2^44 - 1: as bytes it still fits in 64 bits. */
 
-const conf_key CONF_KEYS[] = {
+const conf_key ALLOTI_CONF_KEYS[] = {
     {"backend", CONF_BACKEND, FIELD(backend), 0, 0, false, NULL},
     {"expandable_segments", CONF_BOOL, FIELD(expandable_segments), 0, 1, false, NULL},
     {"max_split_size_mb", CONF_MEBIBYTES, FIELD(max_split_size), 20, HUGE_MIB, false, NULL},
@@ -44,7 +44,7 @@ const conf_key CONF_KEYS[] = {
      NULL},
 };
 
-const size_t CONF_KEY_COUNT = sizeof(CONF_KEYS) / sizeof(CONF_KEYS[0]);
+const size_t ALLOTI_CONF_KEY_COUNT = sizeof(ALLOTI_CONF_KEYS) / sizeof(ALLOTI_CONF_KEYS[0]);
 
 void allot_torch_conf_init(allot_torch_conf *conf)
 {
@@ -73,8 +73,8 @@ const char *allot_torch_note_kind_name(allot_torch_note_kind kind)
     return "unknown";
 }
 
-void conf_note(allot_torch_notes *notes, allot_torch_note_kind kind, uint32_t position,
-               const char *format, ...)
+void alloti_conf_note(allot_torch_notes *notes, allot_torch_note_kind kind, uint32_t position,
+                      const char *format, ...)
 {
     if (notes == NULL) {
         return;
@@ -215,10 +215,10 @@ const char *allot_torch_conf_format(const allot_torch_conf *conf, char *buffer)
     allot_torch_conf_init(&defaults);
     text out = {.buffer = buffer, .used = 0};
     buffer[0] = '\0';
-    for (size_t i = 0; i < CONF_KEY_COUNT; i++) {
-        if (!is_default(&CONF_KEYS[i], conf, &defaults)) {
-            append(&out, "%s%s:", out.used > 0 ? "," : "", CONF_KEYS[i].name);
-            append_value(&out, &CONF_KEYS[i], conf);
+    for (size_t i = 0; i < ALLOTI_CONF_KEY_COUNT; i++) {
+        if (!is_default(&ALLOTI_CONF_KEYS[i], conf, &defaults)) {
+            append(&out, "%s%s:", out.used > 0 ? "," : "", ALLOTI_CONF_KEYS[i].name);
+            append_value(&out, &ALLOTI_CONF_KEYS[i], conf);
         }
     }
     return buffer;

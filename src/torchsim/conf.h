@@ -30,11 +30,11 @@ typedef struct conf_key {
 } conf_key;
 
 /** Every key, in the order in which they are written. */
-extern const conf_key CONF_KEYS[];
-extern const size_t CONF_KEY_COUNT;
+extern const conf_key ALLOTI_CONF_KEYS[];
+extern const size_t ALLOTI_CONF_KEY_COUNT;
 
 /** Add a note; `position` may be ALLOT_NONE. NULL notes are allowed. */
-void conf_note(allot_torch_notes *notes, allot_torch_note_kind kind, uint32_t position,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));
+void alloti_conf_note(allot_torch_notes *notes, allot_torch_note_kind kind, uint32_t position,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif /* ALLOTI_TORCHSIM_CONF_H */

@@ -93,8 +93,9 @@ static allot_status refuse(const parser *in, token value, const char *key, const
         return alloti_fail(ALLOT_STATUS_INVALID, "position %u: %s must be %s, not \"%.*s\"",
                            (unsigned)value.position, key, rule, size, value.text);
     }
-    conf_note(in->notes, ALLOT_TORCH_NOTE_OUT_OF_RANGE, value.position,
-              "%s must be %s, not \"%.*s\": PyTorch refuses it", key, rule, size, value.text);
+    alloti_conf_note(in->notes, ALLOT_TORCH_NOTE_OUT_OF_RANGE, value.position,
+                     "%s must be %s, not \"%.*s\": PyTorch refuses it", key, rule, size,
+                     value.text);
     return ALLOT_STATUS_OK;
 }
 
@@ -177,8 +178,8 @@ static allot_status parse_reserve(parser *in, const conf_key *key, token value)
     number.size -= is_gib;
     double amount = 0;
     if (!read_double(number, &amount) || !(amount > 0)) {
-        conf_note(in->notes, ALLOT_TORCH_NOTE_IGNORED, value.position,
-                  "%s must be a share or a size such as 40G: PyTorch ignores it", key->name);
+        alloti_conf_note(in->notes, ALLOT_TORCH_NOTE_IGNORED, value.position,
+                         "%s must be a share or a size such as 40G: PyTorch ignores it", key->name);
         return ALLOT_STATUS_OK;
     }
     in->conf->expandable_reserve_share = is_gib ? 0 : amount;
@@ -318,10 +319,10 @@ static allot_status parse_value(parser *in, const conf_key *key, token value)
 
 static const conf_key *find_key(token word)
 {
-    for (size_t i = 0; i < CONF_KEY_COUNT; i++) {
-        if (is_text(word, CONF_KEYS[i].name) ||
-            (CONF_KEYS[i].alias != NULL && is_text(word, CONF_KEYS[i].alias))) {
-            return &CONF_KEYS[i];
+    for (size_t i = 0; i < ALLOTI_CONF_KEY_COUNT; i++) {
+        if (is_text(word, ALLOTI_CONF_KEYS[i].name) ||
+            (ALLOTI_CONF_KEYS[i].alias != NULL && is_text(word, ALLOTI_CONF_KEYS[i].alias))) {
+            return &ALLOTI_CONF_KEYS[i];
         }
     }
     return NULL;
@@ -350,9 +351,9 @@ static allot_status parse_entry(parser *in)
     if (key != NULL) {
         return parse_value(in, key, value);
     }
-    conf_note(in->notes, ALLOT_TORCH_NOTE_UNKNOWN_KEY, name.position,
-              "PyTorch does not know the setting \"%.*s\"", (int)(name.size < 60 ? name.size : 60),
-              name.text);
+    alloti_conf_note(in->notes, ALLOT_TORCH_NOTE_UNKNOWN_KEY, name.position,
+                     "PyTorch does not know the setting \"%.*s\"",
+                     (int)(name.size < 60 ? name.size : 60), name.text);
     return is_text(value, "[") ? parse_list(in, NULL) : ALLOT_STATUS_OK;
 }
 

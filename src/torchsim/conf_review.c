@@ -4,12 +4,12 @@
 
 static void ignored(allot_torch_notes *notes, const char *text)
 {
-    conf_note(notes, ALLOT_TORCH_NOTE_IGNORED, ALLOT_NONE, "%s", text);
+    alloti_conf_note(notes, ALLOT_TORCH_NOTE_IGNORED, ALLOT_NONE, "%s", text);
 }
 
 static void conflict(allot_torch_notes *notes, const char *text)
 {
-    conf_note(notes, ALLOT_TORCH_NOTE_CONFLICT, ALLOT_NONE, "%s", text);
+    alloti_conf_note(notes, ALLOT_TORCH_NOTE_CONFLICT, ALLOT_NONE, "%s", text);
 }
 
 static bool has_roundup(const allot_torch_conf *conf, uint32_t *ones)

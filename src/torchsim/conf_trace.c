@@ -80,9 +80,10 @@ static void note_differences(const allot_torch_conf *text, const allot_torch_con
             return;
         }
     }
-    conf_note(notes, ALLOT_TORCH_NOTE_DIFFERS, ALLOT_NONE,
-              "the settings in force (\"%.60s\") are not those of the recorded string (\"%.60s\")",
-              recorded, written);
+    alloti_conf_note(
+        notes, ALLOT_TORCH_NOTE_DIFFERS, ALLOT_NONE,
+        "the settings in force (\"%.60s\") are not those of the recorded string (\"%.60s\")",
+        recorded, written);
 }
 
 allot_status allot_torch_conf_from_trace(const allot_trace *trace, allot_torch_conf *conf,

@@ -67,7 +67,7 @@ static uint64_t free_bytes(void *context)
     return driver->limit - driver->used;
 }
 
-void sim_builtin_init(allot_torchsim *sim)
+void alloti_sim_builtin_init(allot_torchsim *sim)
 {
     sim->is_builtin = true;
     sim->builtin.next = FIRST_ADDRESS;

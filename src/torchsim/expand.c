@@ -10,7 +10,7 @@
 #include "core/status.h"
 #include "torchsim/sim.h"
 
-uint64_t sim_range_size(const allot_torchsim *sim, uint64_t page)
+uint64_t alloti_sim_range_size(const allot_torchsim *sim, uint64_t page)
 {
     const uint64_t device = sim->limit == UINT64_MAX ? SIM_DEVICE_UNKNOWN : sim->limit;
     const uint64_t full = device + device / 8;
@@ -28,7 +28,7 @@ uint64_t sim_range_size(const allot_torchsim *sim, uint64_t page)
     return alloti_round_up(wanted < full ? wanted : full, page, &size) ? size : full;
 }
 
-allot_status sim_range_new(allot_torchsim *sim, const sim_range *content, uint32_t *out)
+allot_status alloti_sim_range_new(allot_torchsim *sim, const sim_range *content, uint32_t *out)
 {
     for (uint32_t i = 0; i < sim->range_count; i++) {
         if (sim->ranges[i].size == 0) {
@@ -60,7 +60,7 @@ static bool has_room(const allot_torchsim *sim, uint32_t block, uint64_t size)
 /** The lowest place that can grow to the request: an unmapped block or the free one before it. */
 static uint32_t find_place(const allot_torchsim *sim, const sim_request *request)
 {
-    for (uint32_t at = sim_unmapped_from(sim, request->list, request->stream);
+    for (uint32_t at = alloti_sim_unmapped_from(sim, request->list, request->stream);
          at != ALLOT_NONE && sim->blocks[at].stream == request->stream;
          at = alloti_tree_next(sim->nodes, at)) {
         const uint32_t before = sim->blocks[at].prev;
@@ -78,7 +78,7 @@ static allot_status reserve_range(allot_torchsim *sim, const sim_request *reques
 {
     const uint64_t page =
         sim_is_small_list(request->list) ? SIM_SMALL_SEGMENT : sim->conf.large_segment_size;
-    sim_range range = {.size = sim_range_size(sim, page), .page = page};
+    sim_range range = {.size = alloti_sim_range_size(sim, page), .page = page};
     *out = ALLOT_NONE;
     if (range.size < request->size) {
         return ALLOT_STATUS_OK;
@@ -90,7 +90,7 @@ static allot_status reserve_range(allot_torchsim *sim, const sim_request *reques
     }
     uint32_t index = ALLOT_NONE;
     if (status == ALLOT_STATUS_OK) {
-        status = sim_range_new(sim, &range, &index);
+        status = alloti_sim_range_new(sim, &range, &index);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;
@@ -106,8 +106,8 @@ static allot_status reserve_range(allot_torchsim *sim, const sim_request *reques
                                .range = index,
                                .state = SIM_TAKEN,
                                .mapped = false};
-    *out = sim_block_new(sim, &content);
-    sim_block_cache(sim, *out);
+    *out = alloti_sim_block_new(sim, &content);
+    alloti_sim_block_cache(sim, *out);
     return ALLOT_STATUS_OK;
 }
 
@@ -122,7 +122,7 @@ static allot_status map_block(allot_torchsim *sim, uint32_t block, uint64_t size
     if (!alloti_round_up(size, range->page, &bytes)) {
         return ALLOT_STATUS_OK;
     }
-    allot_status status = sim_reserve_blocks(sim, 1);
+    allot_status status = alloti_sim_reserve_blocks(sim, 1);
     if (status == ALLOT_STATUS_OK) {
         status = sim->driver.map(sim->driver.context, address, bytes);
     }
@@ -133,25 +133,25 @@ static allot_status map_block(allot_torchsim *sim, uint32_t block, uint64_t size
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    sim_block_take(sim, block);
+    alloti_sim_block_take(sim, block);
     if (bytes < sim->blocks[block].size) {
         sim_block rest = sim->blocks[block];
         rest.address += bytes;
         rest.size -= bytes;
-        const uint32_t unmapped = sim_block_new(sim, &rest);
-        sim_block_splice(sim, unmapped, block, rest.next);
+        const uint32_t unmapped = alloti_sim_block_new(sim, &rest);
+        alloti_sim_block_splice(sim, unmapped, block, rest.next);
         sim->blocks[block].size = bytes;
-        sim_block_cache(sim, unmapped);
+        alloti_sim_block_cache(sim, unmapped);
     }
     sim->blocks[block].mapped = true;
-    sim_block_merge(sim, block);
-    sim_block_cache(sim, block);
-    sim_gauge_add(&sim->stats.reserved, bytes);
+    alloti_sim_block_merge(sim, block);
+    alloti_sim_block_cache(sim, block);
+    alloti_sim_gauge_add(&sim->stats.reserved, bytes);
     sim->stats.driver_alloc_count++;
     sim->stats.range_map_count++;
     sim->stats.bytes_taken += bytes;
     sim->stats.page_map_count += bytes / range->page;
-    sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_MAP, &sim->blocks[block], address, bytes);
+    alloti_sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_MAP, &sim->blocks[block], address, bytes);
     *done = true;
     return ALLOT_STATUS_OK;
 }
@@ -161,9 +161,9 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-allot_status sim_expand(allot_torchsim *sim, sim_request *request)
+allot_status alloti_sim_expand(allot_torchsim *sim, sim_request *request)
 {
-    allot_status status = sim_reserve_blocks(sim, 2);
+    allot_status status = alloti_sim_reserve_blocks(sim, 2);
     uint32_t place = find_place(sim, request);
     if (status == ALLOT_STATUS_OK && place == ALLOT_NONE) {
         status = reserve_range(sim, request, &place);
@@ -182,7 +182,7 @@ allot_status sim_expand(allot_torchsim *sim, sim_request *request)
         status = map_block(sim, place, smaller(sim->blocks[place].size, missing), &done);
     }
     if (status == ALLOT_STATUS_OK && done) {
-        sim_block_take(sim, place);
+        alloti_sim_block_take(sim, place);
         request->block = place;
         sim_pool_of(sim, request->list)->segment_count++;
     }
@@ -200,28 +200,28 @@ static void cache_rest(allot_torchsim *sim, uint32_t block, uint64_t size, bool 
     if (!front) {
         rest.address += sim->blocks[block].size - size;
     }
-    const uint32_t piece = sim_block_new(sim, &rest);
+    const uint32_t piece = alloti_sim_block_new(sim, &rest);
     sim_block *content = &sim->blocks[block];
     if (front) {
-        sim_block_splice(sim, piece, content->prev, block);
+        alloti_sim_block_splice(sim, piece, content->prev, block);
         content->address += size;
     } else {
-        sim_block_splice(sim, piece, block, content->next);
+        alloti_sim_block_splice(sim, piece, block, content->next);
     }
     content->size -= size;
-    sim_block_cache(sim, piece);
+    alloti_sim_block_cache(sim, piece);
 }
 
 static void release_range(allot_torchsim *sim, uint32_t block)
 {
     sim_range *range = &sim->ranges[sim->blocks[block].range];
-    sim_block_take(sim, block);
+    alloti_sim_block_take(sim, block);
     sim->driver.unreserve(sim->driver.context, range->address, range->size);
     range->size = 0;
-    sim_block_drop(sim, block);
+    alloti_sim_block_drop(sim, block);
 }
 
-void sim_block_unmap(allot_torchsim *sim, uint32_t block)
+void alloti_sim_block_unmap(allot_torchsim *sim, uint32_t block)
 {
     const sim_range *range = &sim->ranges[sim->blocks[block].range];
     const uint64_t start = sim->blocks[block].address - range->address;
@@ -231,23 +231,23 @@ void sim_block_unmap(allot_torchsim *sim, uint32_t block)
     if (!alloti_round_up(start, range->page, &first) || first >= last) {
         return;
     }
-    sim_block_take(sim, block);
+    alloti_sim_block_take(sim, block);
     cache_rest(sim, block, first - start, true);
     cache_rest(sim, block, end - last, false);
     sim_block *content = &sim->blocks[block];
     const uint64_t address = content->address;
     const uint64_t bytes = content->size;
     content->mapped = false;
-    sim_block_merge(sim, block);
-    sim_block_cache(sim, block);
+    alloti_sim_block_merge(sim, block);
+    alloti_sim_block_cache(sim, block);
     sim->driver.unmap(sim->driver.context, address, bytes);
-    sim_gauge_sub(&sim->stats.reserved, bytes);
+    alloti_sim_gauge_sub(&sim->stats.reserved, bytes);
     sim->stats.driver_free_count++;
     sim->stats.range_unmap_count++;
     sim->stats.page_unmap_count += bytes / range->page;
     sim_pool *pool = sim_pool_of(sim, content->list);
     pool->segment_count -= pool->segment_count > 0;
-    sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_UNMAP, content, address, bytes);
+    alloti_sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_UNMAP, content, address, bytes);
     if (!sim_is_split(content)) {
         release_range(sim, block);
     }

@@ -4,7 +4,7 @@
 #include "core/status.h"
 #include "torchsim/sim.h"
 
-allot_status sim_grow(allot_torchsim *sim, sim_request *request)
+allot_status alloti_sim_grow(allot_torchsim *sim, sim_request *request)
 {
     /* The maximum that a fraction allows is compared with the size of a classic segment in both
      * modes. */
@@ -14,9 +14,9 @@ allot_status sim_grow(allot_torchsim *sim, sim_request *request)
         return ALLOT_STATUS_OK;
     }
     if (request->is_expandable) {
-        return sim_expand(sim, request);
+        return alloti_sim_expand(sim, request);
     }
-    allot_status status = sim_reserve_blocks(sim, 1);
+    allot_status status = alloti_sim_reserve_blocks(sim, 1);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -41,26 +41,27 @@ allot_status sim_grow(allot_torchsim *sim, sim_request *request)
                                .range = ALLOT_NONE,
                                .state = SIM_TAKEN,
                                .mapped = true};
-    request->block = sim_block_new(sim, &content);
+    request->block = alloti_sim_block_new(sim, &content);
     sim_pool_of(sim, request->list)->segment_count++;
-    sim_gauge_add(&sim->stats.reserved, content.size);
-    sim_gauge_add(&sim->stats.segment_count, 1);
+    alloti_sim_gauge_add(&sim->stats.reserved, content.size);
+    alloti_sim_gauge_add(&sim->stats.segment_count, 1);
     sim->stats.driver_alloc_count++;
     sim->stats.bytes_taken += content.size;
-    sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_ALLOC, &content, content.address, content.size);
+    alloti_sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_ALLOC, &content, content.address,
+                            content.size);
     return ALLOT_STATUS_OK;
 }
 
-void sim_segment_release(allot_torchsim *sim, uint32_t block)
+void alloti_sim_segment_release(allot_torchsim *sim, uint32_t block)
 {
-    sim_block_take(sim, block);
+    alloti_sim_block_take(sim, block);
     const sim_block content = sim->blocks[block];
     sim->stats.driver_free_count++;
-    sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_FREE, &content, content.address, content.size);
+    alloti_sim_emit_segment(sim, ALLOT_EVENT_SEGMENT_FREE, &content, content.address, content.size);
     sim->driver.segment_free(sim->driver.context, content.address, content.size);
     sim_pool *pool = sim_pool_of(sim, content.list);
     pool->segment_count -= pool->segment_count > 0;
-    sim_gauge_sub(&sim->stats.reserved, content.size);
-    sim_gauge_sub(&sim->stats.segment_count, 1);
-    sim_block_drop(sim, block);
+    alloti_sim_gauge_sub(&sim->stats.reserved, content.size);
+    alloti_sim_gauge_sub(&sim->stats.segment_count, 1);
+    alloti_sim_block_drop(sim, block);
 }

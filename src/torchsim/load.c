@@ -35,10 +35,10 @@ static sim_block empty_block(const alloti_torchsim_segment *segment, uint32_t ra
 static void count_active(allot_torchsim *sim, const sim_block *block)
 {
     if (block->state == SIM_ALLOCATED) {
-        sim_gauge_add(&sim->stats.allocated, block->size);
+        alloti_sim_gauge_add(&sim->stats.allocated, block->size);
     }
-    sim_gauge_add(&sim->stats.active, block->size);
-    sim_gauge_add(&sim->stats.requested, block->requested);
+    alloti_sim_gauge_add(&sim->stats.active, block->size);
+    alloti_sim_gauge_add(&sim->stats.requested, block->requested);
 }
 
 /** Append one block to the chain that ends in *last. */
@@ -49,12 +49,12 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
     sim_block content = empty_block(segment, range);
     content.address = from->address;
     content.size = from->size;
-    const uint32_t block = sim_block_new(sim, &content);
-    sim_block_splice(sim, block, *last, ALLOT_NONE);
+    const uint32_t block = alloti_sim_block_new(sim, &content);
+    alloti_sim_block_splice(sim, block, *last, ALLOT_NONE);
     *last = block;
     names[segment->block_first + index] = ALLOT_NONE;
     if (from->state == ALLOT_BLOCK_INACTIVE) {
-        sim_block_cache(sim, block);
+        alloti_sim_block_cache(sim, block);
         return;
     }
     sim_block *made = &sim->blocks[block];
@@ -79,7 +79,7 @@ static allot_status add_blocks(allot_torchsim *sim, const alloti_torchsim_segmen
                                uint32_t range, uint32_t *names, uint32_t *last)
 {
     uint64_t address = segment->address;
-    allot_status status = sim_reserve_blocks(sim, segment->block_count);
+    allot_status status = alloti_sim_reserve_blocks(sim, segment->block_count);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < segment->block_count; i++) {
         if (segment->blocks[i].address != address || segment->blocks[i].size == 0) {
             return fail_segment(segment, "its blocks leave a gap or overlap");
@@ -97,7 +97,7 @@ static void count_inactive_split(allot_torchsim *sim, uint32_t last)
 {
     for (uint32_t at = last; at != ALLOT_NONE; at = sim->blocks[at].prev) {
         if (sim->blocks[at].state == SIM_FREE && sim_is_split(&sim->blocks[at])) {
-            sim_gauge_add(&sim->stats.inactive_split, sim->blocks[at].size);
+            alloti_sim_gauge_add(&sim->stats.inactive_split, sim->blocks[at].size);
         }
     }
 }
@@ -111,8 +111,8 @@ static allot_status load_classic(allot_torchsim *sim, const alloti_torchsim_segm
         return status;
     }
     count_inactive_split(sim, last);
-    sim_gauge_add(&sim->stats.reserved, segment->size);
-    sim_gauge_add(&sim->stats.segment_count, 1);
+    alloti_sim_gauge_add(&sim->stats.reserved, segment->size);
+    alloti_sim_gauge_add(&sim->stats.segment_count, 1);
     sim_pool_of(sim, list_of(segment))->segment_count++;
     return ALLOT_STATUS_OK;
 }
@@ -136,9 +136,9 @@ static uint32_t add_unmapped(allot_torchsim *sim, const alloti_torchsim_segment 
     content.address = address;
     content.size = end - address;
     content.mapped = false;
-    const uint32_t block = sim_block_new(sim, &content);
-    sim_block_splice(sim, block, last, ALLOT_NONE);
-    sim_block_cache(sim, block);
+    const uint32_t block = alloti_sim_block_new(sim, &content);
+    alloti_sim_block_splice(sim, block, last, ALLOT_NONE);
+    alloti_sim_block_cache(sim, block);
     return block;
 }
 
@@ -149,13 +149,13 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
     const alloti_torchsim_segment *first = &segments[0];
     const uint64_t page = first->is_large ? sim->conf.large_segment_size : SIM_SMALL_SEGMENT;
     const uint64_t base = first->range_first < first->address ? first->range_first : first->address;
-    sim_range content = {.address = base, .size = sim_range_size(sim, page), .page = page};
+    sim_range content = {.address = base, .size = alloti_sim_range_size(sim, page), .page = page};
     uint32_t range = ALLOT_NONE;
     uint32_t last = ALLOT_NONE;
     if (content.address > UINT64_MAX - content.size) {
         content.size = (UINT64_MAX - content.address) / page * page;
     }
-    allot_status status = sim_range_new(sim, &content, &range);
+    allot_status status = alloti_sim_range_new(sim, &content, &range);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
         const alloti_torchsim_segment *segment = &segments[i];
         if (done[i] || !same_range(first, segment)) {
@@ -169,15 +169,15 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
             return fail_segment(segment, "is not made of whole pages of its range");
         }
         done[i] = true;
-        status = sim_reserve_blocks(sim, 2);
+        status = alloti_sim_reserve_blocks(sim, 2);
         if (status == ALLOT_STATUS_OK) {
             last = add_unmapped(sim, first, range, last, segment->address);
             status = add_blocks(sim, segment, range, names, &last);
-            sim_gauge_add(&sim->stats.reserved, segment->size);
+            alloti_sim_gauge_add(&sim->stats.reserved, segment->size);
         }
     }
     if (status == ALLOT_STATUS_OK) {
-        status = sim_reserve_blocks(sim, 1);
+        status = alloti_sim_reserve_blocks(sim, 1);
     }
     if (status == ALLOT_STATUS_OK) {
         add_unmapped(sim, first, range, last, content.address + content.size);

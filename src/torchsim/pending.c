@@ -34,20 +34,20 @@ static void dequeue(allot_torchsim *sim, uint32_t block)
 /** Back into the cache, merged with free neighbours. */
 static void finish_free(allot_torchsim *sim, uint32_t block)
 {
-    sim_emit_block(sim, ALLOT_EVENT_FREE_COMPLETED, block);
+    alloti_sim_emit_block(sim, ALLOT_EVENT_FREE_COMPLETED, block);
     sim_block *content = &sim->blocks[block];
-    sim_gauge_sub(&sim->stats.active, content->size);
-    sim_gauge_sub(&sim->stats.requested, content->requested);
+    alloti_sim_gauge_sub(&sim->stats.active, content->size);
+    alloti_sim_gauge_sub(&sim->stats.requested, content->requested);
     const bool is_classic = content->range == ALLOT_NONE;
     content->state = SIM_TAKEN;
-    const uint64_t absorbed = sim_block_merge(sim, block);
-    sim_block_cache(sim, block);
+    const uint64_t absorbed = alloti_sim_block_merge(sim, block);
+    alloti_sim_block_cache(sim, block);
     if (!is_classic) {
         return;
     }
-    sim_gauge_sub(&sim->stats.inactive_split, absorbed);
+    alloti_sim_gauge_sub(&sim->stats.inactive_split, absorbed);
     if (sim_is_split(content)) {
-        sim_gauge_add(&sim->stats.inactive_split, content->size);
+        alloti_sim_gauge_add(&sim->stats.inactive_split, content->size);
     }
 }
 
@@ -81,7 +81,7 @@ static void finish_all(allot_torchsim *sim)
     }
 }
 
-void sim_process_events(allot_torchsim *sim)
+void alloti_sim_process_events(allot_torchsim *sim)
 {
     if (sim->queue_first == ALLOT_NONE) {
         return;
@@ -92,7 +92,7 @@ void sim_process_events(allot_torchsim *sim)
     }
 }
 
-void sim_synchronize(allot_torchsim *sim)
+void alloti_sim_synchronize(allot_torchsim *sim)
 {
     sim->stats.sync_count++;
     finish_all(sim);
@@ -113,8 +113,8 @@ allot_status allot_torchsim_free(allot_torchsim *sim, uint32_t block)
     if (content == NULL) {
         return alloti_fail(ALLOT_STATUS_INVALID, "block %u is not allocated", (unsigned)block);
     }
-    sim_gauge_sub(&sim->stats.allocated, content->size);
-    sim_emit_block(sim, ALLOT_EVENT_FREE_REQUESTED, block);
+    alloti_sim_gauge_sub(&sim->stats.allocated, content->size);
+    alloti_sim_emit_block(sim, ALLOT_EVENT_FREE_REQUESTED, block);
     if (content->uses == 0) {
         finish_free(sim, block);
     } else {

@@ -39,14 +39,14 @@ static uint64_t collect_once(allot_torchsim *sim, ages *left)
             bytes += sim->blocks[block].size;
             left->total -= age;
             left->count--;
-            sim_segment_release(sim, block);
+            alloti_sim_segment_release(sim, block);
         }
         block = next;
     }
     return bytes;
 }
 
-void sim_collect_garbage(allot_torchsim *sim)
+void alloti_sim_collect_garbage(allot_torchsim *sim)
 {
     const double share = sim->conf.garbage_collection_threshold * (double)sim->allowed;
     const uint64_t threshold = (uint64_t)share;
@@ -80,24 +80,24 @@ static bool release_from(allot_torchsim *sim, uint32_t block, uint64_t target, u
         const uint32_t before = alloti_tree_prev(sim->nodes, block);
         if (sim->blocks[block].range == ALLOT_NONE) {
             bytes += sim->blocks[block].size;
-            sim_segment_release(sim, block);
+            alloti_sim_segment_release(sim, block);
         }
         block = before;
     }
     return bytes >= target;
 }
 
-bool sim_release_available(allot_torchsim *sim, const sim_request *request)
+bool alloti_sim_release_available(allot_torchsim *sim, const sim_request *request)
 {
     const uint64_t max_split = sim->conf.max_split_size;
     if (max_split == ALLOT_TORCH_UNLIMITED) {
         return false;
     }
     const uint64_t size = request->size < max_split ? max_split : request->size;
-    const uint32_t block = sim_cached_from(sim, request->list, request->stream, size);
+    const uint32_t block = alloti_sim_cached_from(sim, request->list, request->stream, size);
     if (block != ALLOT_NONE && sim->blocks[block].stream == request->stream &&
         sim->blocks[block].range == ALLOT_NONE) {
-        sim_segment_release(sim, block);
+        alloti_sim_segment_release(sim, block);
         return true;
     }
     const uint32_t last = block == ALLOT_NONE
@@ -113,7 +113,7 @@ static allot_status release_list(allot_torchsim *sim, uint32_t list)
     allot_status status =
         alloti_array_reserve(&sim->scratch, &sim->scratch_capacity, count, sizeof(*sim->scratch));
     if (status == ALLOT_STATUS_OK) {
-        status = sim_reserve_blocks(sim, 2 * count);
+        status = alloti_sim_reserve_blocks(sim, 2 * count);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;
@@ -125,12 +125,12 @@ static allot_status release_list(allot_torchsim *sim, uint32_t list)
         if (sim->blocks[block].range != ALLOT_NONE) {
             sim->scratch[unmap_count++] = block;
         } else if (!sim_is_split(&sim->blocks[block])) {
-            sim_segment_release(sim, block);
+            alloti_sim_segment_release(sim, block);
         }
         block = next;
     }
     for (uint64_t i = 0; i < unmap_count; i++) {
-        sim_block_unmap(sim, sim->scratch[i]);
+        alloti_sim_block_unmap(sim, sim->scratch[i]);
     }
     return ALLOT_STATUS_OK;
 }
@@ -158,10 +158,10 @@ static allot_status release_freeable(allot_torchsim *sim)
     return status;
 }
 
-allot_status sim_release_cached(allot_torchsim *sim)
+allot_status alloti_sim_release_cached(allot_torchsim *sim)
 {
     if (sim->capture_count == 0) {
-        sim_synchronize(sim);
+        alloti_sim_synchronize(sim);
         allot_status status = release_list(sim, DEFAULT_LARGE);
         if (status == ALLOT_STATUS_OK) {
             status = release_list(sim, DEFAULT_SMALL);
@@ -175,5 +175,5 @@ allot_status sim_release_cached(allot_torchsim *sim)
 
 allot_status allot_torchsim_empty_cache(allot_torchsim *sim)
 {
-    return sim_release_cached(sim);
+    return alloti_sim_release_cached(sim);
 }

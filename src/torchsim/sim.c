@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sim_gauge_add(allot_torch_gauge *gauge, uint64_t amount)
+void alloti_sim_gauge_add(allot_torch_gauge *gauge, uint64_t amount)
 {
     gauge->now += amount;
     if (gauge->now > gauge->peak) {
@@ -16,12 +16,12 @@ void sim_gauge_add(allot_torch_gauge *gauge, uint64_t amount)
     }
 }
 
-void sim_gauge_sub(allot_torch_gauge *gauge, uint64_t amount)
+void alloti_sim_gauge_sub(allot_torch_gauge *gauge, uint64_t amount)
 {
     gauge->now -= amount;
 }
 
-void sim_emit(const allot_torchsim *sim, const allot_torch_event *event)
+void alloti_sim_emit(const allot_torchsim *sim, const allot_torch_event *event)
 {
     if (sim->on_event != NULL) {
         sim->on_event(sim->on_event_context, event);
@@ -33,7 +33,7 @@ static uint32_t public_pool(uint32_t list)
     return list < 2 ? ALLOT_NONE : list / 2 - 1;
 }
 
-void sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uint32_t block)
+void alloti_sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uint32_t block)
 {
     if (sim->on_event == NULL) {
         return;
@@ -46,11 +46,11 @@ void sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uint32_t b
                                      .stream = content->stream,
                                      .block = block,
                                      .is_for_large = !sim_is_small_list(content->list)};
-    sim_emit(sim, &event);
+    alloti_sim_emit(sim, &event);
 }
 
-void sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind, const sim_block *block,
-                      uint64_t address, uint64_t size)
+void alloti_sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind,
+                             const sim_block *block, uint64_t address, uint64_t size)
 {
     const allot_torch_event event = {.kind = kind,
                                      .pool = public_pool(block->list),
@@ -59,7 +59,7 @@ void sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind, const si
                                      .stream = block->stream,
                                      .block = ALLOT_NONE,
                                      .is_for_large = !sim_is_small_list(block->list)};
-    sim_emit(sim, &event);
+    alloti_sim_emit(sim, &event);
 }
 
 static allot_status check_options(const allot_torchsim_options *options)
@@ -123,7 +123,7 @@ static allot_status init(allot_torchsim *sim, const allot_torchsim_options *opti
     if (options->driver != NULL) {
         sim->driver = *options->driver;
     } else {
-        sim_builtin_init(sim);
+        alloti_sim_builtin_init(sim);
     }
     const allot_status status = set_fraction(sim, fraction);
     return status != ALLOT_STATUS_OK ? status : allot_torchsim_pool_create(sim, NULL, NULL);

@@ -144,24 +144,25 @@ struct allot_torchsim {
 
 /* ---- block.c: blocks, chains, trees ---- */
 
-/** Make room for `count` new blocks, so that sim_block_new() cannot fail. */
-ALLOT_NODISCARD allot_status sim_reserve_blocks(allot_torchsim *sim, uint64_t count);
-uint32_t sim_block_new(allot_torchsim *sim, const sim_block *content);
-void sim_block_drop(allot_torchsim *sim, uint32_t block);
+/** Make room for `count` new blocks, so that alloti_sim_block_new() cannot fail. */
+ALLOT_NODISCARD allot_status alloti_sim_reserve_blocks(allot_torchsim *sim, uint64_t count);
+uint32_t alloti_sim_block_new(allot_torchsim *sim, const sim_block *content);
+void alloti_sim_block_drop(allot_torchsim *sim, uint32_t block);
 /** Put `block` between two neighbours (each may be ALLOT_NONE). */
-void sim_block_splice(allot_torchsim *sim, uint32_t block, uint32_t before, uint32_t after);
+void alloti_sim_block_splice(allot_torchsim *sim, uint32_t block, uint32_t before, uint32_t after);
 /** Into the cached (mapped) or unmapped tree of its list; its state becomes SIM_FREE. */
-void sim_block_cache(allot_torchsim *sim, uint32_t block);
+void alloti_sim_block_cache(allot_torchsim *sim, uint32_t block);
 /** Out of its tree; its state becomes SIM_TAKEN. */
-void sim_block_take(allot_torchsim *sim, uint32_t block);
+void alloti_sim_block_take(allot_torchsim *sim, uint32_t block);
 /** Merge free neighbours of the same kind into `block`, which is in no tree; returns their bytes.
  */
-uint64_t sim_block_merge(allot_torchsim *sim, uint32_t block);
-alloti_tree_host sim_cached_host(const allot_torchsim *sim);
-alloti_tree_host sim_unmapped_host(const allot_torchsim *sim);
+uint64_t alloti_sim_block_merge(allot_torchsim *sim, uint32_t block);
+alloti_tree_host alloti_sim_cached_host(const allot_torchsim *sim);
+alloti_tree_host alloti_sim_unmapped_host(const allot_torchsim *sim);
 /** First cached block of a list with (stream, size) not below these. */
-uint32_t sim_cached_from(const allot_torchsim *sim, uint32_t list, uint64_t stream, uint64_t size);
-uint32_t sim_unmapped_from(const allot_torchsim *sim, uint32_t list, uint64_t stream);
+uint32_t alloti_sim_cached_from(const allot_torchsim *sim, uint32_t list, uint64_t stream,
+                                uint64_t size);
+uint32_t alloti_sim_unmapped_from(const allot_torchsim *sim, uint32_t list, uint64_t stream);
 
 static inline bool sim_is_split(const sim_block *block)
 {
@@ -179,16 +180,16 @@ static inline sim_pool *sim_pool_of(const allot_torchsim *sim, uint32_t list)
 }
 
 /* ---- sim.c ---- */
-void sim_gauge_add(allot_torch_gauge *gauge, uint64_t amount);
-void sim_gauge_sub(allot_torch_gauge *gauge, uint64_t amount);
-void sim_emit(const allot_torchsim *sim, const allot_torch_event *event);
-void sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uint32_t block);
-void sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind, const sim_block *block,
-                      uint64_t address, uint64_t size);
+void alloti_sim_gauge_add(allot_torch_gauge *gauge, uint64_t amount);
+void alloti_sim_gauge_sub(allot_torch_gauge *gauge, uint64_t amount);
+void alloti_sim_emit(const allot_torchsim *sim, const allot_torch_event *event);
+void alloti_sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uint32_t block);
+void alloti_sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind,
+                             const sim_block *block, uint64_t address, uint64_t size);
 
 /* ---- alloc.c ---- */
-uint64_t sim_round_size(const allot_torchsim *sim, uint64_t size);
-uint64_t sim_segment_size(const allot_torchsim *sim, uint64_t rounded);
+uint64_t alloti_sim_round_size(const allot_torchsim *sim, uint64_t size);
+uint64_t alloti_sim_segment_size(const allot_torchsim *sim, uint64_t rounded);
 
 /** One allocation on its way through the stages. */
 typedef struct sim_request {
@@ -202,37 +203,37 @@ typedef struct sim_request {
 } sim_request;
 
 /** Best fit; true if found. Counts for garbage collection. */
-bool sim_search(allot_torchsim *sim, sim_request *request);
+bool alloti_sim_search(allot_torchsim *sim, sim_request *request);
 
 /* ---- grow.c, expand.c: memory from the driver ---- */
 
 /** A new segment or mapped pages; request->block stays ALLOT_NONE after a refusal. */
-ALLOT_NODISCARD allot_status sim_grow(allot_torchsim *sim, sim_request *request);
-ALLOT_NODISCARD allot_status sim_expand(allot_torchsim *sim, sim_request *request);
+ALLOT_NODISCARD allot_status alloti_sim_grow(allot_torchsim *sim, sim_request *request);
+ALLOT_NODISCARD allot_status alloti_sim_expand(allot_torchsim *sim, sim_request *request);
 /** Give a whole classic segment back. */
-void sim_segment_release(allot_torchsim *sim, uint32_t block);
+void alloti_sim_segment_release(allot_torchsim *sim, uint32_t block);
 /** Give the whole pages of a cached block back, and its range if nothing else is left of it. */
-void sim_block_unmap(allot_torchsim *sim, uint32_t block);
+void alloti_sim_block_unmap(allot_torchsim *sim, uint32_t block);
 /** Bytes of addresses to reserve for a range with these pages. */
-uint64_t sim_range_size(const allot_torchsim *sim, uint64_t page);
+uint64_t alloti_sim_range_size(const allot_torchsim *sim, uint64_t page);
 /** Index of a new range. */
-ALLOT_NODISCARD allot_status sim_range_new(allot_torchsim *sim, const sim_range *content,
-                                           uint32_t *out);
+ALLOT_NODISCARD allot_status alloti_sim_range_new(allot_torchsim *sim, const sim_range *content,
+                                                  uint32_t *out);
 
 /* ---- release.c ---- */
-void sim_collect_garbage(allot_torchsim *sim);
+void alloti_sim_collect_garbage(allot_torchsim *sim);
 /** Free oversize blocks until `request` could be served; true if enough was freed. */
-bool sim_release_available(allot_torchsim *sim, const sim_request *request);
-ALLOT_NODISCARD allot_status sim_release_cached(allot_torchsim *sim);
+bool alloti_sim_release_available(allot_torchsim *sim, const sim_request *request);
+ALLOT_NODISCARD allot_status alloti_sim_release_cached(allot_torchsim *sim);
 
 /* ---- pending.c ---- */
 /** What PyTorch does at the start of an allocation outside of captures. */
-void sim_process_events(allot_torchsim *sim);
+void alloti_sim_process_events(allot_torchsim *sim);
 /** Wait for every pending block. */
-void sim_synchronize(allot_torchsim *sim);
+void alloti_sim_synchronize(allot_torchsim *sim);
 
 /* ---- driver.c ---- */
-void sim_builtin_init(allot_torchsim *sim);
+void alloti_sim_builtin_init(allot_torchsim *sim);
 
 /* ---- check.c ---- */
 /** Every invariant; false with the first violation in the detail text. O(n log n). */
