@@ -20,7 +20,7 @@
 
 enum { PARTS = 100, GAIN_PARTS = 50, COST_PARTS = 50 };
 static const uint64_t GAIN_MIN = UINT64_C(20) << 20;
-static const uint64_t COST_MIN_NS = 100 * 1000 * 1000;
+static const uint64_t COST_MIN_NS = UINT64_C(100000000);
 
 bool alloti_search_is_by_need(const alloti_search *search)
 {

@@ -6,7 +6,8 @@
 
 #include "core/array.h"
 
-enum { BY_ADDRESS = 0, BY_SIZE = 1, NIL = ALLOT_NONE };
+enum { BY_ADDRESS = 0, BY_SIZE = 1 };
+static const uint32_t NIL = ALLOT_NONE;
 
 struct alloti_span_item {
     alloti_span span;
@@ -97,7 +98,7 @@ void alloti_span_set_fini(alloti_span_set *set)
 static allot_status item_take(alloti_span_set *set, uint32_t *out)
 {
     if (set->spare != NIL) {
-        assert(set->nodes != NULL && set->spare < set->used);
+        assert(set->items != NULL && set->spare < set->used);
         *out = set->spare;
         set->spare = set->items[set->spare].spare;
         return ALLOT_STATUS_OK;
@@ -123,6 +124,7 @@ allot_status alloti_span_set_add(alloti_span_set *set, alloti_span span)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
+    assert(set->items != NULL && set->nodes[BY_ADDRESS] != NULL && set->nodes[BY_SIZE] != NULL);
     set->items[item] = (alloti_span_item){.span = span, .largest = span.size};
     for (int by = BY_ADDRESS; by <= BY_SIZE; by++) {
         set->nodes[by][item] = (alloti_tree_node){.parent = NIL, .left = NIL, .right = NIL};
