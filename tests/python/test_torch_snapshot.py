@@ -12,6 +12,7 @@ import os
 import pathlib
 import pickle
 import random
+import resource
 import subprocess
 import sys
 
@@ -333,3 +334,38 @@ def test_what_both_accept_after_bits_were_flipped_is_the_same(tmp_path, seed):
         except Exception:  # Python is stricter in places: text that is no UTF-8.
             continue
         assert [normal_float(line) for line in ours] == Dump(snapshot).lines
+
+
+def distinct_texts(count):
+    return b"".join(b"\x8c\x03" + bytes((33 + i % 90, 33 + i // 90 % 90, 33 + i // 8100)) for i in range(count))
+
+
+HOSTILE = {
+    "lists": b"]", "lists_in_memo": b"]\x94", "dicts_in_memo": b"}\x94", "values": b"N", "lists_of_one": b"]Na",
+    "lists_of_two": b"](NNe", "dicts_of_one": b"}NNs", "tuples": b"N\x85", "tuples_in_memo": b"NN\x86\x94",
+    "floats": b"G\x3f\xf0\0\0\0\0\0\0", "wide_integers": b"\x8a\x09\0\0\0\0\0\0\0\x80\0", "empty_texts": b"\x8c\0\x94",
+    "frames_head": b"2", "pushed_and_popped": b"N0", "marks": b"(1",
+}
+
+
+@pytest.mark.skipif(any(name in os.environ.get("ALLOT_BUILD", "") for name in ("asan", "tsan", "fuzz", "coverage")),
+                    reason="instrumentation takes memory of its own")
+@pytest.mark.parametrize("name", [*HOSTILE, "texts", "lists_in_list", "one_slot_at_the_end"])
+def test_hostile_file_takes_a_small_multiple_of_its_size(tmp_path, name):
+    size = 4 << 20
+    if name == "texts":
+        body = distinct_texts(size // 5)
+    elif name == "lists_in_list":
+        body = b"](" + b"]" * size + b"e"
+    elif name == "one_slot_at_the_end":
+        body = b"N0" * (size // 2) + b"Nr" + (size - 10).to_bytes(4, "little")
+    else:
+        body = b"N" + HOSTILE[name] * (size // len(HOSTILE[name]))
+    path = tmp_path / "hostile.pickle"
+    path.write_bytes(b"\x80\x04" + body + b".")
+    program = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build/dev")) / "tests/dump_trace"
+    limit = 48 * size + (64 << 20)
+    result = subprocess.run([program, path], capture_output=True, check=False, timeout=60,
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert result.returncode == 3
+    assert b"byte " in result.stderr
