@@ -22,7 +22,7 @@ function formatDuration(ns) {
     if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
     if (ns >= 1e6) return (ns / 1e6).toFixed(2) + " ms";
     if (ns >= 1e3) return (ns / 1e3).toFixed(1) + " µs";
-    return Math.round(ns) + " ns";
+    return ns > 0 ? Math.round(ns) + " ns" : "0 s";
 }
 
 // Tick values of an axis in bytes: steps are 1, 2, 4, 8 ... of a binary unit, so labels stay short.
