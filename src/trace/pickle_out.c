@@ -5,7 +5,7 @@
 
 #include "trace/pickle_ops.h"
 
-enum { PROTOCOL = 4 };
+enum { PROTOCOL = 4, LIST_BATCH = 1000 };
 
 static void put_op(alloti_pickle *pickle, pickle_op op)
 {
@@ -38,6 +38,14 @@ void alloti_pickle_list_begin(alloti_pickle *pickle)
 {
     put_op(pickle, PICKLE_OP_EMPTY_LIST);
     put_op(pickle, PICKLE_OP_MARK);
+}
+
+void alloti_pickle_list_item(alloti_pickle *pickle, uint64_t index)
+{
+    if (index != 0 && index % LIST_BATCH == 0) {
+        put_op(pickle, PICKLE_OP_APPENDS);
+        put_op(pickle, PICKLE_OP_MARK);
+    }
 }
 
 void alloti_pickle_list_end(alloti_pickle *pickle)

@@ -19,6 +19,11 @@ void alloti_pickle_begin(alloti_pickle *pickle, alloti_output *output);
 void alloti_pickle_end(alloti_pickle *pickle);
 
 void alloti_pickle_list_begin(alloti_pickle *pickle);
+/**
+ * Before item `index` of a list that may be long: lets the unpickler take the items so far, every
+ * thousand. PyTorch's viewer hands them to one function call, and a browser's stack is small.
+ */
+void alloti_pickle_list_item(alloti_pickle *pickle, uint64_t index);
 void alloti_pickle_list_end(alloti_pickle *pickle);
 void alloti_pickle_empty_list(alloti_pickle *pickle);
 void alloti_pickle_dict_begin(alloti_pickle *pickle);

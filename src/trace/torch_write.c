@@ -22,7 +22,6 @@
     X(host_traces)                                                                                 \
     X(allocator_settings)                                                                          \
     X(external_annotations)                                                                        \
-    X(categories)                                                                                  \
     X(device)                                                                                      \
     X(address)                                                                                     \
     X(total_size)                                                                                  \
@@ -66,8 +65,9 @@ typedef enum word {
 #define WORD_ENUM(text) W_##text,
     TORCH_WRITE_KEYS(WORD_ENUM)
 #undef WORD_ENUM
-        W_EVENTS, /**< The spellings of allot_event_kind. */
-    W_COUNT = W_EVENTS + ALLOT_EVENT_KIND_COUNT,
+        W_EVENTS,                                     /**< The spellings of allot_event_kind, */
+    W_CATEGORIES = W_EVENTS + ALLOT_EVENT_KIND_COUNT, /**< of allot_category. */
+    W_COUNT = W_CATEGORIES + ALLOT_CATEGORY_COUNT,
 } word;
 
 /** Numbers in the memo, ALLOT_NONE for what was not written yet. */
@@ -89,7 +89,9 @@ static const char *word_text(word w)
         TORCH_WRITE_KEYS(WORD_TEXT)
 #undef WORD_TEXT
     };
-    return w < W_EVENTS ? TEXTS[w] : allot_event_kind_name((allot_event_kind)(w - W_EVENTS));
+    return w < W_EVENTS       ? TEXTS[w]
+           : w < W_CATEGORIES ? allot_event_kind_name((allot_event_kind)(w - W_EVENTS))
+                              : allot_category_name((allot_category)(w - W_CATEGORIES));
 }
 
 static void put_word(torch_writer *t, word w)
@@ -178,6 +180,7 @@ static void put_frames(torch_writer *t, uint32_t stack)
     }
     alloti_pickle_list_begin(&t->pickle);
     for (uint32_t i = 0; i < count; i++) {
+        alloti_pickle_list_item(&t->pickle, i);
         put_frame(t, frames[i]);
     }
     alloti_pickle_list_end(&t->pickle);
@@ -204,7 +207,8 @@ static void put_pool(torch_writer *t, word key, uint32_t pool)
 static void put_category(torch_writer *t, uint8_t category)
 {
     if (t->has_categories) {
-        put_number(t, W_category, category);
+        put_word(t, W_category);
+        put_word(t, (word)(W_CATEGORIES + category));
     }
 }
 
@@ -230,9 +234,7 @@ static void put_event(torch_writer *t, const allot_events *events, uint64_t i)
     put_optional(t, W_user_metadata, events->metadata == NULL ? ALLOT_NONE : events->metadata[i]);
     put_pool(t, W_pool_id, events->pool[i]);
     put_frames(t, events->stack[i]);
-    if (events->category != NULL) {
-        put_category(t, events->category[i]);
-    }
+    put_category(t, events->category == NULL ? ALLOT_CATEGORY_UNKNOWN : events->category[i]);
     alloti_pickle_dict_end(&t->pickle);
 }
 
@@ -256,6 +258,7 @@ static void put_device_trace(torch_writer *t, uint32_t device)
     }
     alloti_pickle_list_begin(&t->pickle);
     for (uint64_t i = 0; i < events.count && t->pickle.output->status == ALLOT_STATUS_OK; i++) {
+        alloti_pickle_list_item(&t->pickle, i);
         put_event(t, &events, i);
         alloti_output_progress(t->pickle.output, i, events.count);
     }
@@ -328,6 +331,7 @@ static void put_segment(torch_writer *t, const allot_segment *segment)
     put_word(t, W_blocks);
     alloti_pickle_list_begin(&t->pickle);
     for (uint32_t i = 0; i < segment->block_count; i++) {
+        alloti_pickle_list_item(&t->pickle, i);
         put_block(t, &blocks[segment->block_first + i]);
     }
     alloti_pickle_list_end(&t->pickle);
@@ -340,8 +344,10 @@ static void put_segments(torch_writer *t, word key, allot_memory_kind memory)
     const allot_segment *const segments = allot_trace_segments(t->trace, &count);
     put_word(t, key);
     alloti_pickle_list_begin(&t->pickle);
+    uint64_t written = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (allot_trace_get_device(t->trace, segments[i].device)->memory == memory) {
+            alloti_pickle_list_item(&t->pickle, written++);
             put_segment(t, &segments[i]);
         }
     }
@@ -403,6 +409,7 @@ static void put_annotations(torch_writer *t)
     alloti_pickle_list_begin(&t->pickle);
     for (uint32_t i = 0; i < count; i++) {
         const allot_annotation *const annotation = &annotations[i];
+        alloti_pickle_list_item(&t->pickle, i);
         alloti_pickle_dict_begin(&t->pickle);
         put_word(t, W_stage);
         put_word(t, annotation->is_start ? W_START : W_END);
@@ -420,18 +427,6 @@ static void put_annotations(torch_writer *t)
             alloti_pickle_i64(&t->pickle, microseconds(annotation->time_ns));
         }
         alloti_pickle_dict_end(&t->pickle);
-    }
-    alloti_pickle_list_end(&t->pickle);
-}
-
-/* Names in the order of the numbers that put_category() writes. */
-static void put_categories(torch_writer *t)
-{
-    put_word(t, W_categories);
-    alloti_pickle_list_begin(&t->pickle);
-    for (unsigned i = 0; i < ALLOT_CATEGORY_COUNT; i++) {
-        const char *const name = allot_category_name((allot_category)i);
-        alloti_pickle_string(&t->pickle, name, strlen(name));
     }
     alloti_pickle_list_end(&t->pickle);
 }
@@ -460,9 +455,6 @@ static void put_snapshot(torch_writer *t)
     put_word(t, W_allocator_settings);
     put_settings(t, settings, setting_count, 0);
     put_annotations(t);
-    if (t->has_categories) {
-        put_categories(t);
-    }
     alloti_pickle_dict_end(&t->pickle);
 }
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import pickle
+import pickletools
 import re
 
 import pytest
@@ -64,6 +65,29 @@ def test_the_keys_of_the_viewer_are_there(run, data):
         for frame in entry["frames"]:
             assert set(frame) == FRAME_KEYS
     assert isinstance(snapshot["allocator_settings"]["roundup_power2_divisions"], dict)
+
+
+# Opcodes that PyTorch's viewer knows, of those that can be in such a file.
+VIEWER_OPCODES = {
+    "PROTO", "STOP", "MARK", "EMPTY_DICT", "EMPTY_LIST", "SETITEMS", "APPENDS", "MEMOIZE", "BINGET",
+    "LONG_BINGET", "SHORT_BINUNICODE", "BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1",
+    "BINFLOAT", "NEWTRUE", "NEWFALSE", "NONE", "TUPLE2",
+}
+
+
+def test_the_viewer_can_unpickle_it(run, data):
+    pickled = run("export", data(FINETUNE), "--to", "torch-pickle", text=False).stdout
+    lists = []  # dicts since each open MARK, the innermost last
+    for opcode, _, _ in pickletools.genops(pickled):
+        assert opcode.name in VIEWER_OPCODES
+        if opcode.name == "MARK":
+            lists.append(0)
+        elif opcode.name == "APPENDS":
+            assert lists.pop() <= 1000  # it passes them as arguments of one call
+        elif opcode.name == "SETITEMS":
+            lists.pop()
+            if lists:
+                lists[-1] += 1
 
 
 def test_folded_stacks_add_up_to_the_peak(run, data):
