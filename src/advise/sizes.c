@@ -57,7 +57,8 @@ allot_status alloti_sizes_init(alloti_sizes *sizes, const allot_trace *trace, ui
         sizes->interval_bytes[interval_of(size)] += size;
         const uint64_t mib = (size >> MIB_SHIFT) + (size % (UINT64_C(1) << MIB_SHIFT) != 0);
         if (mib + 1 >= ALLOTI_MAX_SPLIT_MIB_MIN) {
-            classes[count++] = (alloti_size_class){.mib = mib, .bytes = size, .count = 1};
+            classes[count] = (alloti_size_class){.mib = mib, .bytes = size, .count = 1};
+            count++;
         }
     }
     sizes->large = classes;

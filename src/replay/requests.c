@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "replay/ranges.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 const char *allot_replay_unusable_code(allot_replay_unusable reason)
@@ -81,6 +82,7 @@ static allot_status pair_alloc(const allot_requests *requests, pairing *pairs, u
 {
     const uint64_t address = requests->events.addr[event];
     const uint32_t before = alloti_map64_get(&pairs->at, address);
+    assert(before == ALLOT_NONE || (pairs->state != NULL && before < pairs->count));
     if (before != ALLOT_NONE && pairs->state[before] != SLOT_DONE) {
         return alloti_requests_fail(requests, event, "the address is still in use");
     }
@@ -99,6 +101,7 @@ static allot_status pair_free(const allot_requests *requests, pairing *pairs, ui
     if (before == ALLOT_NONE) {
         return add_slot(pairs, address, next, out);
     }
+    assert(pairs->state != NULL && before < pairs->count);
     if (pairs->state[before] == SLOT_DONE || (!is_completed && pairs->state[before] != SLOT_LIVE)) {
         return alloti_requests_fail(requests, event, "nothing is in use at the address");
     }

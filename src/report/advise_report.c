@@ -85,17 +85,17 @@ static void write_verdict(alloti_text *text, const allot_advice *advice)
 /** What a setting saves: of the smallest limit, or of what was reserved at the peak. */
 static alloti_size_text saving_of(const allot_advice *advice, const allot_advice_row *row)
 {
+    const alloti_size_text unknown = {.text = "-"};
     allot_advice_summary s = {0};
     allot_advice_row present = {0};
     allot_advice_get_summary(advice, &s);
     allot_advice_get_row(advice, 0, &present);
     if (is_by_need(advice)) {
-        return row->limit_min == 0 || present.limit_min == 0
-                   ? (alloti_size_text){.text = "-"}
-                   : alloti_size_change(present.limit_min, row->limit_min);
+        const bool is_known = row->limit_min != 0 && present.limit_min != 0;
+        return is_known ? alloti_size_change(present.limit_min, row->limit_min) : unknown;
     }
     return row->finishes ? alloti_size_change(s.recorded_reserved_peak, row->peak_reserved)
-                         : (alloti_size_text){.text = "-"};
+                         : unknown;
 }
 
 /** Calls beside those of the present setting; a run that died says nothing about them. */

@@ -209,8 +209,8 @@ static bool is_oom(const allot_history *history, uint32_t event)
 }
 
 /* Everything that is said, from the history; what is made stays in `e` for close(). */
-static allot_status open(alloti_explained *e, uint32_t event, const allot_report_options *options,
-                         allot_oom *oom)
+static allot_status explained_open(alloti_explained *e, uint32_t event,
+                                   const allot_report_options *options, allot_oom *oom)
 {
     allot_status status = allot_lines_create(allot_history_trace(e->history),
                                              options == NULL ? NULL : options->lines, &e->lines);
@@ -254,7 +254,7 @@ allot_status allot_report_explain(const allot_history *history, uint32_t event, 
     alloti_explained e = {
         .history = history, .by = by, .name = options == NULL ? NULL : options->name};
     allot_oom oom = {0};
-    allot_status status = open(&e, event, options, &oom);
+    allot_status status = explained_open(&e, event, options, &oom);
     if (status == ALLOT_STATUS_OK && e.oom != NULL) {
         if (options != NULL && options->device_total != 0) {
             allot_oom_set_device_total(&oom, options->device_total);

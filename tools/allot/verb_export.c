@@ -52,7 +52,10 @@ static bool is_gzip_name(const char *path)
 
 static bool format_from_name(const char *path, allot_trace_format *out)
 {
-    const size_t length = path == NULL ? 0 : strlen(path) - (is_gzip_name(path) ? 3 : 0);
+    if (path == NULL) {
+        return false;
+    }
+    const size_t length = strlen(path) - (is_gzip_name(path) ? 3 : 0);
     for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
         if (ends_with(path, length, SUFFIXES[i].suffix)) {
             *out = SUFFIXES[i].format;
@@ -97,11 +100,9 @@ static bool is_special(const char *path)
 static char *partial_name(const char *path)
 {
     static const char SUFFIX[] = ".part";
-    const size_t length = strlen(path);
-    char *const name = malloc(length + sizeof SUFFIX);
+    char *const name = malloc(strlen(path) + sizeof SUFFIX);
     if (name != NULL) {
-        memcpy(name, path, length);
-        memcpy(name + length, SUFFIX, sizeof SUFFIX);
+        stpcpy(stpcpy(name, path), SUFFIX);
     }
     return name;
 }

@@ -52,6 +52,7 @@ static cli_exit run(const char *const *files, size_t count)
         return cli_usage("two or more files are needed, one for each rank");
     }
     cli_subject *const subjects = calloc(count, sizeof *subjects);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): it is an array of pointers */
     const allot_history **const histories = calloc(count, sizeof *histories);
     cli_exit code = CLI_FAILED;
     if (subjects == NULL || histories == NULL) {
