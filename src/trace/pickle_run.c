@@ -16,8 +16,9 @@
 #include "trace/pickle_ops.h"
 
 enum {
-    PAIRS_MAX = 16,
+    VALUES_MAX = 32,    /**< Keys and values of an entry. */
     ITEM_SIZE_MAX = 12, /**< Bytes looked at for a key, a value, or the head of a list. */
+    PAIR_SIZE_MAX = 24,
 };
 
 /** What a stretch puts into the memo. */
@@ -129,7 +130,7 @@ static const uint8_t *look_at_value(const alloti_pickle *m, const uint8_t *p, al
 
 /** A trace entry that was looked at. */
 typedef struct entry {
-    alloti_value pairs[2 * PAIRS_MAX];
+    alloti_value pairs[VALUES_MAX];
     uint64_t count;       /**< Values in `pairs`. */
     uint64_t stack_place; /**< Where in `pairs` the list of frames belongs; 0: there is none. */
     uint32_t frame_count;
@@ -141,7 +142,7 @@ static const uint8_t *look_at_entry(alloti_pickle *m, const uint8_t *p, entry *e
 {
     e->count = 0;
     e->stack_place = 0;
-    while (p != NULL && m->end - p >= 2 * ITEM_SIZE_MAX && e->count < 2 * PAIRS_MAX) {
+    while (p != NULL && m->end - p >= PAIR_SIZE_MAX && e->count < VALUES_MAX) {
         if (*p == PICKLE_OP_SETITEMS) {
             return p + 1;
         }

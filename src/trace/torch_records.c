@@ -6,215 +6,12 @@
  */
 #include "trace/torch_records.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "core/size_math.h"
 #include "core/status.h"
 
 #define KEY_BIT(key) (UINT64_C(1) << WORD_##key)
-
-allot_status alloti_torch_fail_type(torch_field field, alloti_value value, const char *wanted)
-{
-    return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is %s, not %s",
-                       alloti_torch_word_text(field.key), field.owner, alloti_value_describe(value),
-                       wanted);
-}
-
-bool alloti_torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out)
-{
-    const uint64_t payload = alloti_value_payload(value);
-    switch (alloti_value_get_type(value)) {
-    case ALLOTI_VALUE_INT:
-        *out = (uint64_t)alloti_value_integer(value);
-        return alloti_value_integer(value) >= 0;
-    case ALLOTI_VALUE_WIDE:
-        *out = store->wide[payload >> 1];
-        return (payload & 1) == 0;
-    default:
-        return false;
-    }
-}
-
-allot_status alloti_torch_get_u64(const alloti_store *store, torch_field field, alloti_value value,
-                                  uint64_t *out)
-{
-    if (alloti_torch_is_u64(store, value, out)) {
-        return ALLOT_STATUS_OK;
-    }
-    const alloti_value_type type = alloti_value_get_type(value);
-    if (type == ALLOTI_VALUE_INT || type == ALLOTI_VALUE_WIDE) {
-        return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is negative",
-                           alloti_torch_word_text(field.key), field.owner);
-    }
-    return alloti_torch_fail_type(field, value, "an integer of 64 bits");
-}
-
-allot_status alloti_torch_get_time(const alloti_store *store, torch_field field, alloti_value value,
-                                   int64_t *out)
-{
-    enum { NS_PER_US = 1000 };
-    const int64_t limit = INT64_MAX / NS_PER_US;
-    if (alloti_value_get_type(value) == ALLOTI_VALUE_INT) {
-        const int64_t us = alloti_value_integer(value);
-        if (us <= limit && us >= -limit) {
-            *out = us * NS_PER_US;
-            return ALLOT_STATUS_OK;
-        }
-    } else if (alloti_value_get_type(value) == ALLOTI_VALUE_FLOAT) {
-        const double us = store->floats[alloti_value_payload(value)];
-        if (us <= (double)limit && us >= -(double)limit) {
-            *out = (int64_t)llround(us * NS_PER_US);
-            return ALLOT_STATUS_OK;
-        }
-    } else if (alloti_value_get_type(value) != ALLOTI_VALUE_WIDE) {
-        return alloti_torch_fail_type(field, value, "a number");
-    }
-    return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" of %s is out of range",
-                       alloti_torch_word_text(field.key), field.owner);
-}
-
-allot_status alloti_torch_get_string(torch_field field, alloti_value value, uint32_t *out)
-{
-    if (alloti_value_get_type(value) == ALLOTI_VALUE_STRING) {
-        *out = (uint32_t)alloti_value_payload(value);
-        return ALLOT_STATUS_OK;
-    }
-    if (alloti_value_get_type(value) == ALLOTI_VALUE_NONE) {
-        *out = ALLOT_NONE;
-        return ALLOT_STATUS_OK;
-    }
-    return alloti_torch_fail_type(field, value, "a string");
-}
-
-allot_status alloti_torch_get_list(const alloti_store *store, torch_field field, alloti_value value,
-                                   const alloti_value **items, uint64_t *count)
-{
-    switch (alloti_value_get_type(value)) {
-    case ALLOTI_VALUE_NEW_LIST:
-        *items = NULL;
-        *count = 0;
-        return ALLOT_STATUS_OK;
-    case ALLOTI_VALUE_LIST: {
-        const torch_object *const object = &store->objects[alloti_value_payload(value)];
-        *items = object->items;
-        *count = object->count;
-        return ALLOT_STATUS_OK;
-    }
-    default:
-        return alloti_torch_fail_type(field, value, "a list");
-    }
-}
-
-allot_status alloti_torch_make_pool(alloti_store *store, uint64_t first, uint64_t second,
-                                    uint32_t *out)
-{
-    if (store->last_pool_id == ALLOT_NONE || store->last_pool.first != first ||
-        store->last_pool.second != second) {
-        const allot_pool_id pool = {.first = first, .second = second};
-        const allot_status status =
-            alloti_builder_intern_pool(store->builder, pool, &store->last_pool_id);
-        if (status != ALLOT_STATUS_OK) {
-            store->last_pool_id = ALLOT_NONE;
-            return status;
-        }
-        store->last_pool = pool;
-    }
-    *out = store->last_pool_id;
-    return ALLOT_STATUS_OK;
-}
-
-static allot_status get_pool(alloti_store *store, torch_field field, alloti_value value,
-                             uint32_t *out)
-{
-    if (alloti_value_get_type(value) == ALLOTI_VALUE_POOL) {
-        *out = (uint32_t)alloti_value_payload(value);
-        return ALLOT_STATUS_OK;
-    }
-    if (alloti_value_get_type(value) == ALLOTI_VALUE_NONE) {
-        return ALLOT_STATUS_OK;
-    }
-    const alloti_value *items = NULL;
-    uint64_t count = 0;
-    uint64_t first = 0;
-    uint64_t second = 0;
-    const allot_status status = alloti_torch_get_list(store, field, value, &items, &count);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    if (count != 2 || !alloti_torch_is_u64(store, items[0], &first) ||
-        !alloti_torch_is_u64(store, items[1], &second)) {
-        return alloti_torch_fail_type(field, value, "a pair of integers");
-    }
-    return alloti_torch_make_pool(store, first, second, out);
-}
-
-/* A stream is a pointer's value; where it came out signed, its bits are meant. */
-static allot_status get_stream(alloti_store *store, torch_field field, alloti_value value,
-                               uint32_t *out)
-{
-    uint64_t stream = 0;
-    if (alloti_value_get_type(value) == ALLOTI_VALUE_INT) {
-        stream = (uint64_t)alloti_value_integer(value);
-    } else {
-        const allot_status status = alloti_torch_get_u64(store, field, value, &stream);
-        if (status != ALLOT_STATUS_OK) {
-            return status;
-        }
-    }
-    if (store->last_stream_id == ALLOT_NONE || store->last_stream != stream) {
-        const allot_status status =
-            alloti_builder_intern_stream(store->builder, stream, &store->last_stream_id);
-        if (status != ALLOT_STATUS_OK) {
-            store->last_stream_id = ALLOT_NONE;
-            return status;
-        }
-        store->last_stream = stream;
-    }
-    *out = store->last_stream_id;
-    return ALLOT_STATUS_OK;
-}
-
-static allot_status get_stack(alloti_store *store, torch_field field, alloti_value value,
-                              uint32_t *out)
-{
-    switch (alloti_value_get_type(value)) {
-    case ALLOTI_VALUE_STACK:
-        *out = (uint32_t)alloti_value_payload(value);
-        return ALLOT_STATUS_OK;
-    case ALLOTI_VALUE_NEW_LIST:
-        return alloti_builder_intern_stack(store->builder, NULL, 0, out);
-    case ALLOTI_VALUE_NONE:
-        *out = ALLOT_NONE;
-        return ALLOT_STATUS_OK;
-    default:
-        return alloti_torch_fail_type(field, value, "a list of frames");
-    }
-}
-
-/* A category by its spelling in lower case or in capitals, or by its place in "categories". */
-static allot_status get_category(const alloti_store *store, torch_field field, alloti_value value,
-                                 uint8_t *out)
-{
-    uint64_t index = 0;
-    if (alloti_torch_is_u64(store, value, &index)) {
-        if (index >= UINT8_MAX - TORCH_CATEGORY_INDEX) {
-            return alloti_fail(ALLOT_STATUS_FORMAT, "\"category\" of %s is out of range",
-                               field.owner);
-        }
-        *out = (uint8_t)(TORCH_CATEGORY_INDEX + index);
-        return ALLOT_STATUS_OK;
-    }
-    uint32_t id = ALLOT_NONE;
-    const allot_status status = alloti_torch_get_string(field, value, &id);
-    if (status == ALLOT_STATUS_OK) {
-        *out = (uint8_t)alloti_torch_parse_category(alloti_builder_get_string(store->builder, id));
-        alloti_builder_set_trait(store->builder, ALLOT_TRACE_HAS_CATEGORIES);
-    }
-    return status;
-}
 
 static allot_status make_frame(alloti_store *store, const alloti_value *pairs, uint64_t count,
                                alloti_value *out)
@@ -311,7 +108,7 @@ static allot_status set_event_field(alloti_store *store, alloti_event *event, to
     case WORD_SIZE:
         return alloti_torch_get_u64(store, field, value, &event->size);
     case WORD_STREAM:
-        return get_stream(store, field, value, &event->stream);
+        return alloti_torch_get_stream(store, field, value, &event->stream);
     case WORD_TIME_US:
         return alloti_torch_get_time(store, field, value, &event->time_ns);
     case WORD_COMPILE_CONTEXT:
@@ -319,11 +116,11 @@ static allot_status set_event_field(alloti_store *store, alloti_event *event, to
     case WORD_USER_METADATA:
         return alloti_torch_get_string(field, value, &event->metadata);
     case WORD_POOL_ID:
-        return get_pool(store, field, value, &event->pool);
+        return alloti_torch_get_pool(store, field, value, &event->pool);
     case WORD_FRAMES:
-        return get_stack(store, field, value, &event->stack);
+        return alloti_torch_get_stack(store, field, value, &event->stack);
     case WORD_CATEGORY:
-        status = get_category(store, field, value, &category);
+        status = alloti_torch_get_category(store, field, value, &category);
         event->category = (allot_category)category;
         return status;
     default:
@@ -349,7 +146,8 @@ static allot_status check_event(alloti_store *store, alloti_event *event, uint64
     }
     if ((keys & KEY_BIT(STREAM)) == 0) {
         const torch_field field = {"a trace entry", WORD_STREAM};
-        return get_stream(store, field, alloti_value_make(ALLOTI_VALUE_INT, 0), &event->stream);
+        return alloti_torch_get_stream(store, field, alloti_value_make(ALLOTI_VALUE_INT, 0),
+                                       &event->stream);
     }
     return ALLOT_STATUS_OK;
 }
@@ -420,8 +218,8 @@ static allot_status set_block_history(alloti_store *store, allot_block *block, a
             status = alloti_torch_get_u64(store, (torch_field){"a block's history", WORD_REAL_SIZE},
                                           entry->items[i + 1], &block->requested_size);
         } else if (key == alloti_value_make(ALLOTI_VALUE_STRING, WORD_FRAMES)) {
-            status = get_stack(store, (torch_field){"a block's history", WORD_FRAMES},
-                               entry->items[i + 1], &block->stack);
+            status = alloti_torch_get_stack(store, (torch_field){"a block's history", WORD_FRAMES},
+                                            entry->items[i + 1], &block->stack);
         }
     }
     return status;
@@ -440,13 +238,13 @@ static allot_status set_block_field(alloti_store *store, allot_block *block, tor
     case WORD_STATE:
         return get_block_state(value, &block->state);
     case WORD_FRAMES:
-        return get_stack(store, field, value, &block->stack);
+        return alloti_torch_get_stack(store, field, value, &block->stack);
     case WORD_COMPILE_CONTEXT:
         return alloti_torch_get_string(field, value, &block->context);
     case WORD_USER_METADATA:
         return alloti_torch_get_string(field, value, &block->metadata);
     case WORD_CATEGORY:
-        return get_category(store, field, value, &block->category);
+        return alloti_torch_get_category(store, field, value, &block->category);
     case WORD_HISTORY:
         return set_block_history(store, block, value);
     default:
@@ -511,11 +309,11 @@ static allot_status set_segment_field(alloti_store *store, torch_segment *record
     case WORD_REQUESTED_SIZE:
         return alloti_torch_get_u64(store, field, value, &segment->requested_size);
     case WORD_STREAM:
-        return get_stream(store, field, value, &segment->stream);
+        return alloti_torch_get_stream(store, field, value, &segment->stream);
     case WORD_SEGMENT_TYPE:
         return set_segment_type(segment, field, value);
     case WORD_SEGMENT_POOL_ID:
-        return get_pool(store, field, value, &segment->pool);
+        return alloti_torch_get_pool(store, field, value, &segment->pool);
     case WORD_IS_EXPANDABLE:
         if (alloti_value_get_type(value) != ALLOTI_VALUE_BOOL) {
             return alloti_torch_fail_type(field, value, "a bool");
@@ -523,7 +321,7 @@ static allot_status set_segment_field(alloti_store *store, torch_segment *record
         segment->is_expandable = alloti_value_payload(value) != 0;
         return ALLOT_STATUS_OK;
     case WORD_FRAMES:
-        return get_stack(store, field, value, &segment->stack);
+        return alloti_torch_get_stack(store, field, value, &segment->stack);
     case WORD_BLOCKS:
         record->blocks = value;
         return ALLOT_STATUS_OK;
@@ -543,8 +341,9 @@ static allot_status make_segment(alloti_store *store, const alloti_value *pairs,
     }
     allot_status status = ALLOT_STATUS_OK;
     if ((keys & KEY_BIT(STREAM)) == 0) {
-        status = get_stream(store, (torch_field){"a segment", WORD_STREAM},
-                            alloti_value_make(ALLOTI_VALUE_INT, 0), &record.segment.stream);
+        status =
+            alloti_torch_get_stream(store, (torch_field){"a segment", WORD_STREAM},
+                                    alloti_value_make(ALLOTI_VALUE_INT, 0), &record.segment.stream);
     }
     for (uint64_t i = 0; i < 2 * count && status == ALLOT_STATUS_OK; i += 2) {
         const torch_field field = {"a segment", (torch_word)alloti_value_payload(pairs[i])};

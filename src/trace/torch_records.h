@@ -118,8 +118,10 @@ struct alloti_store {
     uint32_t last_pool_id;
 };
 
-/** A block without an address: its place follows from the blocks before it (2.0). */
-enum { TORCH_CATEGORY_INDEX = 16 /**< Category columns hold this + index in "categories". */ };
+/** Category columns hold this + the index in "categories" until that list is known. */
+enum { TORCH_CATEGORY_INDEX = 16 };
+
+/** Address of a block that has none in the file: it follows from the blocks before it (2.0). */
 #define TORCH_NO_ADDRESS UINT64_MAX
 
 /**
@@ -130,6 +132,14 @@ ALLOT_NODISCARD allot_status alloti_torch_record_make(alloti_store *store,
                                                       const alloti_value *pairs, uint64_t count,
                                                       alloti_value *out);
 
+/** Spelling of a word. */
+const char *alloti_torch_word_text(torch_word word);
+
+/** Category by its spelling in any case; UNKNOWN for none. */
+allot_category alloti_torch_parse_category(const char *text);
+
+/* What follows is in torch_fields.c. *out is untouched where a value has the wrong type. */
+
 /** Where a value stands, for messages: "size" of "a trace entry". */
 typedef struct torch_field {
     const char *owner;
@@ -139,12 +149,17 @@ typedef struct torch_field {
 /** "X of Y is Z, not W". */
 allot_status alloti_torch_fail_type(torch_field field, alloti_value value, const char *wanted);
 
+/** Whether a value is a number from 0 up, and which. */
+bool alloti_torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out);
+
 ALLOT_NODISCARD allot_status alloti_torch_get_u64(const alloti_store *store, torch_field field,
                                                   alloti_value value, uint64_t *out);
-/** Microseconds to nanoseconds. */
+
+/** Microseconds, which may have a fraction, to nanoseconds. */
 ALLOT_NODISCARD allot_status alloti_torch_get_time(const alloti_store *store, torch_field field,
                                                    alloti_value value, int64_t *out);
 
+/** ALLOT_NONE for None. */
 ALLOT_NODISCARD allot_status alloti_torch_get_string(torch_field field, alloti_value value,
                                                      uint32_t *out);
 
@@ -153,17 +168,24 @@ ALLOT_NODISCARD allot_status alloti_torch_get_list(const alloti_store *store, to
                                                    alloti_value value, const alloti_value **items,
                                                    uint64_t *count);
 
-/** Category by its spelling in any case; UNKNOWN for none. */
-allot_category alloti_torch_parse_category(const char *text);
-
-/** Spelling of a word. */
-const char *alloti_torch_word_text(torch_word word);
-
 /** Pool of two numbers. */
 ALLOT_NODISCARD allot_status alloti_torch_make_pool(alloti_store *store, uint64_t first,
                                                     uint64_t second, uint32_t *out);
 
-/** Whether a value is a number from 0 up, and which. */
-bool alloti_torch_is_u64(const alloti_store *store, alloti_value value, uint64_t *out);
+/** Pool of a pair, tuple or list; *out stays for None. */
+ALLOT_NODISCARD allot_status alloti_torch_get_pool(alloti_store *store, torch_field field,
+                                                   alloti_value value, uint32_t *out);
+
+/** A stream is a pointer's value; where it came out signed, its bits are meant. */
+ALLOT_NODISCARD allot_status alloti_torch_get_stream(alloti_store *store, torch_field field,
+                                                     alloti_value value, uint32_t *out);
+
+/** Stack of a list of frames; ALLOT_NONE for None. */
+ALLOT_NODISCARD allot_status alloti_torch_get_stack(alloti_store *store, torch_field field,
+                                                    alloti_value value, uint32_t *out);
+
+/** A category by its spelling, or TORCH_CATEGORY_INDEX + its place in "categories". */
+ALLOT_NODISCARD allot_status alloti_torch_get_category(const alloti_store *store, torch_field field,
+                                                       alloti_value value, uint8_t *out);
 
 #endif /* ALLOTI_TRACE_TORCH_RECORDS_H */

@@ -208,11 +208,21 @@ typedef struct setting_path {
 
 static allot_status finish_settings(alloti_store *store, setting_path *path, alloti_value value);
 
+/* "Unlimited" is sometimes the largest number of 64 bits: the nearest that a setting can hold. */
+static int64_t wide_integer(const alloti_store *store, alloti_value value)
+{
+    const uint64_t payload = alloti_value_payload(value);
+    const uint64_t magnitude = store->wide[payload >> 1];
+    if ((payload & 1) != 0) {
+        return magnitude > INT64_MAX ? INT64_MIN : -(int64_t)magnitude;
+    }
+    return magnitude > INT64_MAX ? INT64_MAX : (int64_t)magnitude;
+}
+
 static allot_status finish_setting(alloti_store *store, const setting_path *path,
                                    alloti_value value)
 {
     allot_setting setting = {.string = ALLOT_NONE};
-    uint64_t magnitude = 0;
     switch (alloti_value_get_type(value)) {
     case ALLOTI_VALUE_BOOL:
         setting.type = ALLOT_SETTING_BOOL;
@@ -222,11 +232,9 @@ static allot_status finish_setting(alloti_store *store, const setting_path *path
         setting.type = ALLOT_SETTING_INT;
         setting.integer = alloti_value_integer(value);
         break;
-    case ALLOTI_VALUE_WIDE: /* "Unlimited" is sometimes the largest number there is. */
+    case ALLOTI_VALUE_WIDE:
         setting.type = ALLOT_SETTING_INT;
-        setting.integer = alloti_torch_is_u64(store, value, &magnitude) ? INT64_MAX : INT64_MIN;
-        setting.integer =
-            magnitude < INT64_MAX && setting.integer > 0 ? (int64_t)magnitude : setting.integer;
+        setting.integer = wide_integer(store, value);
         break;
     case ALLOTI_VALUE_FLOAT:
         setting.type = ALLOT_SETTING_FLOAT;

@@ -409,19 +409,19 @@ static void records_cannot_change_after_they_are_complete(void)
 /* level n = [level n - 1, level n - 1]: 2^n lists for whoever follows them. */
 static void sharing_multiplies_nothing(void)
 {
-    enum { LEVELS = 100 };
+    const uint8_t levels = 100;
     static const char *const KEYS[] = {"device_traces", "segments", "external_annotations",
                                        "categories", "unheard of"};
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         pickle_begin(&w);
         pickle_bytes(&w, BYTES("(]\x94")); /* They lie on the stack until POP_MARK. */
-        for (uint8_t k = 0; k < LEVELS; k++) {
+        for (uint8_t k = 0; k < levels; k++) {
             const uint8_t twice[] = {']', 0x94, '(', 'h', k, 'h', k, 'e'};
             pickle_bytes(&w, twice, sizeof twice);
         }
         pickle_ops(&w, "1}(");
         pickle_text(&w, KEYS[i]);
-        const uint8_t last[] = {'h', LEVELS, 'u', '.'};
+        const uint8_t last[] = {'h', levels, 'u', '.'};
         pickle_bytes(&w, last, sizeof last);
         allot_trace *trace = NULL;
         CHECK_EQ(pickle_read(&w, &trace), ALLOT_STATUS_FORMAT);

@@ -100,7 +100,8 @@ static void layout_of_today_has_pools_contexts_and_metadata(void)
         " \"host_traces\": [[{\"action\": \"alloc\", \"addr\": 1, \"size\": 2, \"stream\": 0}]],"
         " \"host_segments\": [{\"address\": 64, \"total_size\": 8, \"blocks\": []}],"
         " \"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"a:b\", \"x\": {\"1\": 4},"
-        " \"y\": 0.5, \"z\": true, \"n\": null, \"wide\": 18446744073709551615},"
+        " \"y\": 0.5, \"z\": true, \"n\": null, \"wide\": 18446744073709551615,"
+        " \"low\": -1152921504606846977},"
         " \"external_annotations\": [{\"stage\": \"START\", \"name\": \"step\", \"device\": 1,"
         " \"time_us\": 9}, {\"stage\": \"OTHER\", \"name\": \"step\"}]}");
     REQUIRE(trace != NULL);
@@ -125,6 +126,7 @@ static void layout_of_today_has_pools_contexts_and_metadata(void)
     CHECK_EQ(allot_trace_find_setting(trace, "z")->type, ALLOT_SETTING_BOOL);
     CHECK_EQ(allot_trace_find_setting(trace, "n")->type, ALLOT_SETTING_NONE);
     CHECK_EQ(allot_trace_find_setting(trace, "wide")->integer, INT64_MAX);
+    CHECK_EQ(allot_trace_find_setting(trace, "low")->integer, INT64_C(-1152921504606846977));
     CHECK(allot_trace_find_setting(trace, "y")->number == 0.5);
     uint32_t count = 0;
     const allot_annotation *const annotation = allot_trace_annotations(trace, &count);
