@@ -10,10 +10,14 @@
 #include <string.h>
 
 #include "advise/advice.h"
+#include "advise/shown.h"
 #include "core/array.h"
 #include "core/size_text.h"
 
-enum { ROWS_DEFAULT = 10, ALIKE_MAX = 3, FAMILIES = 5 };
+enum {
+    ROWS_DEFAULT = 10,
+    JOBS_EXPECTED = 75, /* settings tried and finished by a usual search; for progress alone */
+};
 
 /** Everything one call holds. */
 typedef struct advising {
@@ -26,9 +30,7 @@ typedef struct advising {
     alloti_need need;
     alloti_search search;
     allot_advice *advice;
-    uint32_t *order; /* [candidates] */
-    uint32_t *shown; /* [candidates] */
-    uint32_t shown_count;
+    alloti_shown shown;
 } advising;
 
 static void advising_fini(advising *a)
@@ -37,8 +39,7 @@ static void advising_fini(advising *a)
     allot_requests_destroy(a->requests);
     allot_history_destroy(a->history);
     allot_lines_destroy(a->lines);
-    free(a->order);
-    free(a->shown);
+    alloti_shown_fini(&a->shown);
 }
 
 static allot_status check_options(const allot_trace *trace, uint32_t device,
@@ -221,120 +222,6 @@ static allot_status add_wanted(advising *a)
     return alloti_search_evaluate(&a->search, first);
 }
 
-static bool is_shown(const advising *a, uint32_t index)
-{
-    for (uint32_t i = 0; i < a->shown_count; i++) {
-        if (a->shown[i] == index) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void show(advising *a, uint32_t index)
-{
-    if (!is_shown(a, index)) {
-        a->shown[a->shown_count++] = index;
-    }
-}
-
-static bool same_outcome(const alloti_outcome *a, const alloti_outcome *b)
-{
-    return a->finishes == b->finishes && a->peak_reserved == b->peak_reserved &&
-           a->driver_calls == b->driver_calls && a->retries == b->retries;
-}
-
-/** Whether a row would tell nothing new: the same as another did, or a fourth of its kind. */
-static bool is_repetition(const advising *a, uint32_t index)
-{
-    const alloti_candidate *const candidate = &a->search.candidates[index];
-    uint32_t alike = 0;
-    for (uint32_t i = 0; i < a->shown_count; i++) {
-        const alloti_candidate *const other = &a->search.candidates[a->shown[i]];
-        if (same_outcome(&candidate->run, &other->run)) {
-            return true;
-        }
-        alike += candidate->families == other->families;
-    }
-    return alike >= ALIKE_MAX || same_outcome(&candidate->run, &a->search.candidates[0].run);
-}
-
-/** Choose what is shown: the best, the best of each kind, what was asked for. */
-static allot_status choose_shown(advising *a)
-{
-    const alloti_search *const search = &a->search;
-    a->order = alloti_alloc_array(search->candidate_count, sizeof *a->order);
-    a->shown = alloti_alloc_array(search->candidate_count, sizeof *a->shown);
-    if (a->order == NULL || a->shown == NULL) {
-        return alloti_fail_memory(search->candidate_count * sizeof *a->order);
-    }
-    const uint32_t max = a->options->row_max == 0 ? ROWS_DEFAULT : a->options->row_max;
-    uint32_t count = 0;
-    allot_status status = alloti_search_rank(search, 0, a->order, &count);
-    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count && a->shown_count < max; i++) {
-        if (!is_repetition(a, a->order[i])) {
-            show(a, a->order[i]);
-        }
-    }
-    for (uint32_t bit = 0; status == ALLOT_STATUS_OK && bit < FAMILIES; bit++) {
-        status = alloti_search_rank(search, UINT32_C(1) << bit, a->order, &count);
-        if (status == ALLOT_STATUS_OK && count > 0 && !is_repetition(a, a->order[0])) {
-            show(a, a->order[0]);
-        }
-    }
-    for (uint32_t i = 1; i < search->candidate_count; i++) {
-        if (search->candidates[i].is_wanted) {
-            show(a, i);
-        }
-    }
-    return status;
-}
-
-/** Order what is shown by all that is known by now. */
-static allot_status order_shown(advising *a)
-{
-    uint32_t count = 0;
-    const allot_status status = alloti_search_rank(&a->search, 0, a->order, &count);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
-        for (uint32_t k = 0; k < a->shown_count; k++) {
-            if (a->shown[k] == a->order[i]) {
-                a->order[kept++] = a->order[i];
-                break;
-            }
-        }
-    }
-    memcpy(a->shown, a->order, kept * sizeof *a->shown);
-    a->shown_count = kept;
-    return status;
-}
-
-/** Row of the first setting that is a clear gain, ALLOT_NONE if none is. */
-static uint32_t first_gain(const advising *a)
-{
-    for (uint32_t i = 0; i < a->shown_count; i++) {
-        const alloti_candidate *const c = &a->search.candidates[a->shown[i]];
-        if (c->is_sound && alloti_search_is_gain(&a->search, c)) {
-            return i + 1;
-        }
-    }
-    return ALLOT_NONE;
-}
-
-/** The candidate with the smallest limit at which it runs. */
-static const alloti_candidate *closest_of(const advising *a)
-{
-    const alloti_candidate *closest = NULL;
-    for (uint32_t i = 0; i <= a->shown_count; i++) {
-        const alloti_candidate *const c =
-            &a->search.candidates[i == a->shown_count ? 0 : a->shown[i]];
-        if (c->need_high != 0 && (closest == NULL || c->need_high < closest->need_high)) {
-            closest = c;
-        }
-    }
-    return closest;
-}
-
 static bool exceeds_limit(const advising *a)
 {
     const alloti_search *const s = &a->search;
@@ -350,16 +237,17 @@ static allot_status search_all(advising *a)
         status = alloti_search_plan(&a->search);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = choose_shown(a);
+        const uint32_t max = a->options->row_max == 0 ? ROWS_DEFAULT : a->options->row_max;
+        status = alloti_shown_choose(&a->search, max, &a->shown);
     }
     if (status == ALLOT_STATUS_OK) {
         const uint32_t present = 0;
         status = alloti_search_finish(&a->search, &present, 1);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_search_finish(&a->search, a->shown, a->shown_count);
+        status = alloti_search_finish(&a->search, a->shown.items, a->shown.count);
     }
-    return status == ALLOT_STATUS_OK ? order_shown(a) : status;
+    return status == ALLOT_STATUS_OK ? alloti_shown_order(&a->search, &a->shown) : status;
 }
 
 static void fill_summary(advising *a)
@@ -379,7 +267,8 @@ static void fill_summary(advising *a)
     s->recorded_reserved_peak = need->reserved_peak;
     s->setting_count = a->search.candidate_count;
     s->replay_count = atomic_load_explicit(&a->search.replay_count, memory_order_relaxed);
-    s->recommended_row = exceeds_limit(a) ? ALLOT_NONE : first_gain(a);
+    s->recommended_row =
+        exceeds_limit(a) ? ALLOT_NONE : alloti_shown_first_gain(&a->search, &a->shown);
     if (s->recommended_row != ALLOT_NONE) {
         s->verdict = ALLOT_ADVICE_VERDICT_CHANGE;
     } else if (exceeds_limit(a)) {
@@ -396,15 +285,17 @@ static allot_status conclude(advising *a)
     allot_advice *const advice = a->advice;
     const uint32_t row = advice->summary.recommended_row;
     const alloti_candidate *const recommended =
-        row == ALLOT_NONE ? NULL : &a->search.candidates[a->shown[row - 1]];
-    allot_status status = alloti_advice_add_rows(advice, &a->search, a->shown, a->shown_count);
+        row == ALLOT_NONE ? NULL : &a->search.candidates[a->shown.items[row - 1]];
+    allot_status status =
+        alloti_advice_add_rows(advice, &a->search, a->shown.items, a->shown.count);
     if (status == ALLOT_STATUS_OK) {
         advice->summary.present = advice->rows[0].setting;
         advice->summary.recommended = row == ALLOT_NONE ? NULL : advice->rows[row].setting;
         status = alloti_advice_add_lines(advice, a->history, a->lines, &a->need);
     }
     return status == ALLOT_STATUS_OK
-               ? alloti_advice_add_words(advice, &a->search, &a->need, recommended, closest_of(a))
+               ? alloti_advice_add_words(advice, &a->search, &a->need, recommended,
+                                         alloti_shown_closest(&a->search, &a->shown))
                : status;
 }
 
@@ -427,6 +318,7 @@ static allot_status advise(advising *a)
     search->live_peak = a->need.live_peak;
     search->span_ns = a->need.span_ns;
     search->workers = (alloti_workers){.thread_count = a->options->thread_count,
+                                       .total = JOBS_EXPECTED,
                                        .progress = {.report = a->options->progress,
                                                     .context = a->options->progress_context,
                                                     .stage = "trying settings"}};
