@@ -4,6 +4,7 @@
  * every block and sum at every moment; the history sees the events and the final state only, whole
  * or from the middle on, and must come to the same.
  */
+#include <allot/compare.h>
 #include <allot/torchsim.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -341,7 +342,105 @@ static void roundup_is_understood(void)
     run_rounds("roundup_power2_divisions:[16:8,>:4]", false);
 }
 
+/* An event of no program: contradictory, overlapping, with sizes up to the largest. */
+static void add_nonsense(alloti_builder *builder, uint32_t device, uint64_t *random)
+{
+    static const uint64_t SIZES[] = {0, 1, 511, 512, 1 << 20, 3 << 20, 64 << 20, UINT64_MAX};
+    alloti_event event = ALLOTI_EVENT_INIT;
+    event.kind = (allot_event_kind)check_random_range(random, 0, ALLOT_EVENT_KIND_COUNT - 1);
+    event.addr = check_random_range(random, 0, 15) << check_random_range(random, 18, 60);
+    event.size = SIZES[check_random_range(random, 0, sizeof SIZES / sizeof SIZES[0] - 1)];
+    event.stream = stream_id(builder, check_random_range(random, 0, 2));
+    CHECK_OK(alloti_builder_add_event(builder, device, &event));
+}
+
+static void add_nonsense_segment(alloti_builder *builder, uint64_t *random)
+{
+    const allot_segment segment = {
+        .address = check_random_range(random, 0, 15) << check_random_range(random, 18, 60),
+        .total_size = check_random(random) >> check_random_range(random, 0, 50),
+        .stream = stream_id(builder, 0),
+        .pool = ALLOT_NONE,
+        .stack = ALLOT_NONE,
+        .is_large = check_random_range(random, 0, 1) == 0,
+        .is_expandable = check_random_range(random, 0, 1) == 0};
+    CHECK_OK(alloti_builder_add_segment(builder, &segment));
+    for (uint64_t i = check_random_range(random, 0, 4); i > 0; i--) {
+        const allot_block block = {
+            .address = segment.address + (check_random_range(random, 0, 7) << 18),
+            .size = check_random(random) >> check_random_range(random, 0, 60),
+            .requested_size = check_random(random) >> check_random_range(random, 0, 60),
+            .stack = ALLOT_NONE,
+            .context = ALLOT_NONE,
+            .metadata = ALLOT_NONE,
+            .state = (uint8_t)check_random_range(random, 0, 2)};
+        CHECK_OK(alloti_builder_add_block(builder, &block));
+    }
+}
+
+/* Ask for everything that can be asked of a history. */
+static void ask_everything(const allot_trace *trace)
+{
+    allot_history *history = NULL;
+    allot_lines *lines = NULL;
+    allot_categories *categories = NULL;
+    allot_leaks leaks = {0};
+    REQUIRE_OK(allot_history_create(trace, 0, NULL, &history));
+    CHECK_OK(allot_lines_create(trace, NULL, &lines));
+    CHECK_OK(allot_categories_create(history, &categories));
+    CHECK_OK(allot_leaks_init(history, lines, NULL, &leaks));
+    allot_events events;
+    allot_trace_get_events(trace, 0, &events);
+    for (uint32_t i = 0; i <= events.count; i++) {
+        const uint32_t event = i == events.count ? ALLOT_NONE : i;
+        allot_moment *moment = NULL;
+        REQUIRE_OK(allot_history_at(history, event, &moment));
+        allot_groups groups = {0};
+        CHECK_OK(allot_groups_init(moment, ALLOT_GROUP_LINE, lines, categories, &groups));
+        allot_groups_fini(&groups);
+        if (event != ALLOT_NONE && events.kind[i] == ALLOT_EVENT_OOM) {
+            allot_oom oom;
+            CHECK_OK(allot_oom_init(moment, lines, &oom));
+            allot_oom_fini(&oom);
+        }
+        allot_moment_destroy(moment);
+    }
+    allot_diff diff;
+    CHECK_OK(allot_diff_init(history, history, NULL, &diff));
+    allot_diff_fini(&diff);
+    allot_leaks_fini(&leaks);
+    allot_categories_destroy(categories);
+    allot_lines_destroy(lines);
+    allot_history_destroy(history);
+}
+
+static void nonsense_is_survived(void)
+{
+    uint64_t random = check_seed();
+    for (uint32_t round = 0; round < 300; round++) {
+        alloti_builder *builder = NULL;
+        uint32_t device = 0;
+        allot_trace *trace = NULL;
+        CHECK_OK(alloti_builder_create(&builder));
+        CHECK_OK(alloti_builder_device(builder, ALLOT_MEMORY_DEVICE, 0, &device));
+        alloti_builder_set_trait(builder, ALLOT_TRACE_HAS_REQUESTED);
+        if (round % 4 != 0) {
+            alloti_builder_set_trait(builder, ALLOT_TRACE_HAS_ADDRESSES);
+        }
+        for (uint64_t i = check_random_range(&random, 0, 80); i > 0; i--) {
+            add_nonsense(builder, device, &random);
+        }
+        for (uint64_t i = check_random_range(&random, 0, 5); i > 0; i--) {
+            add_nonsense_segment(builder, &random);
+        }
+        CHECK_OK(alloti_builder_finish(builder, ALLOT_TRACE_FORMAT_TORCH_PICKLE, &trace));
+        ask_everything(trace);
+        allot_trace_destroy(trace);
+    }
+}
+
 static const check_test TESTS[] = {
+    {"nonsense_is_survived", nonsense_is_survived},
     {"whole_histories_have_the_models_sums_and_blocks",
      whole_histories_have_the_models_sums_and_blocks},
     {"cut_histories_have_the_models_sums_and_blocks",
