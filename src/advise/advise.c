@@ -11,6 +11,7 @@
 
 #include "advise/advice.h"
 #include "advise/shown.h"
+#include "advise/words.h"
 #include "core/array.h"
 #include "core/size_text.h"
 
@@ -81,6 +82,21 @@ static const char *format_refusal(const allot_trace *trace)
     }
 }
 
+/** Say why the history cannot be replayed, and what to record instead. */
+static allot_status refuse_history(advising *a)
+{
+    char *const text = alloti_words_format(
+        "No setting can be tried here: %s. A snapshot is needed that was recorded with "
+        "torch.cuda.memory._record_memory_history(), best from the program's start.",
+        allot_error_detail());
+    if (text == NULL) {
+        return alloti_fail_memory(ALLOTI_DETAIL_SIZE);
+    }
+    const allot_status status = alloti_advice_refuse(a->advice, text);
+    free(text);
+    return status;
+}
+
 /** Read what is needed; *refused is set if the file cannot be advised on. */
 static allot_status prepare(advising *a, bool *refused)
 {
@@ -92,7 +108,7 @@ static allot_status prepare(advising *a, bool *refused)
     allot_status status = allot_requests_create(a->trace, a->device, &a->requests, NULL);
     if (status == ALLOT_STATUS_UNSUPPORTED) {
         *refused = true;
-        return alloti_advice_refuse(a->advice, allot_error_detail());
+        return refuse_history(a);
     }
     const allot_history_options history = {.struct_size = sizeof history,
                                            .progress = a->options->progress,

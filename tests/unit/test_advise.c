@@ -468,7 +468,7 @@ static void traces_without_history_are_told_so(void)
          "\"small\", \"blocks\": [{\"size\": 512, \"address\": 4096, \"state\": "
          "\"active_allocated\"}, {\"size\": 2096640, \"address\": 4608, \"state\": "
          "\"inactive\"}]}], \"device_traces\": [[]]}",
-         ""},
+         "_record_memory_history"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         allot_trace *trace = NULL;
