@@ -392,7 +392,9 @@ static allot_status finish_categories(alloti_store *store, alloti_value categori
                 (uint8_t)alloti_torch_parse_category(alloti_builder_get_string(store->builder, id));
         }
     }
-    alloti_builder_set_trait(store->builder, ALLOT_TRACE_HAS_CATEGORIES);
+    if (count != 0) {
+        alloti_builder_set_trait(store->builder, ALLOT_TRACE_HAS_CATEGORIES);
+    }
     alloti_builder_map_categories(store->builder, map);
     return ALLOT_STATUS_OK;
 }

@@ -342,6 +342,16 @@ static void entries_go_to_the_device_whose_list_they_are_in(void)
     allot_trace_destroy(trace);
 }
 
+static void empty_list_of_categories_tells_nothing(void)
+{
+    allot_trace *const trace =
+        read_good("{\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 1, \"size\": 1}]],"
+                  " \"categories\": []}");
+    REQUIRE(trace != NULL);
+    CHECK(!allot_trace_has(trace, ALLOT_TRACE_HAS_CATEGORIES));
+    allot_trace_destroy(trace);
+}
+
 static const char SAMPLE[] =
     "{\"segments\": [{\"address\": 512, \"total_size\": 512, \"blocks\": [{\"size\": 512,"
     " \"state\": \"inactive\", \"history\": [{\"real_size\": 1, \"frames\": []}]}]}],"
@@ -392,6 +402,7 @@ static const check_test TESTS[] = {
     {"too_many_devices_are_refused", too_many_devices_are_refused},
     {"entries_go_to_the_device_whose_list_they_are_in",
      entries_go_to_the_device_whose_list_they_are_in},
+    {"empty_list_of_categories_tells_nothing", empty_list_of_categories_tells_nothing},
     {"every_allocation_may_fail", every_allocation_may_fail},
     {"every_cut_of_a_json_file_is_refused", every_cut_of_a_json_file_is_refused},
 };
