@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cli_report.h"
 #include "verbs.h"
 
 static struct {
@@ -10,11 +11,10 @@ static struct {
     char **models;
     char *limit;
     char *fraction;
-    int device;
     int samples;
     int go_on;
     int json;
-} opt = {.device = -1};
+} opt;
 
 static const struct poptOption OPTIONS[] = {
     {"check", 'c', POPT_ARG_NONE, &opt.check, 0,
@@ -25,7 +25,7 @@ static const struct poptOption OPTIONS[] = {
      "SIZE"},
     {"fraction", 'f', POPT_ARG_STRING, &opt.fraction, 0,
      "Share of it, as set_per_process_memory_fraction() sets", "F"},
-    {"device", 'd', POPT_ARG_INT, &opt.device, 0,
+    {"device", 'd', POPT_ARG_INT, &cli_report.device, 0,
      "Device by its number in the file (default: the busiest)", "N"},
     {"samples", 's', POPT_ARG_INT, &opt.samples, 0, "Points of the timeline in JSON (default: 0)",
      "N"},
@@ -78,25 +78,10 @@ static cli_exit read_options(conditions *out)
     if (opt.check != 0 && (opt.go_on != 0 || opt.samples != 0)) {
         return cli_usage("--continue and --samples are for replays without --check");
     }
-    if (opt.samples < 0 || opt.device < -1) {
+    if (opt.samples < 0 || cli_report.device < -1) {
         return cli_usage("--samples and --device want numbers that are not negative");
     }
     return read_limits(out);
-}
-
-/** Index of the device asked for, ALLOT_NONE if there is none. */
-static uint32_t find_device(const allot_trace *trace)
-{
-    if (opt.device < 0) {
-        return allot_trace_main_device(trace);
-    }
-    for (uint32_t d = 0; d < allot_trace_device_count(trace); d++) {
-        const allot_trace_device *const device = allot_trace_get_device(trace, d);
-        if (device->index == (uint32_t)opt.device && device->memory == ALLOT_MEMORY_DEVICE) {
-            return d;
-        }
-    }
-    return ALLOT_NONE;
 }
 
 static cli_exit check_requests(const allot_trace *trace, const allot_requests *requests,
@@ -182,9 +167,10 @@ static cli_exit replay_requests(const allot_requests *requests, const char *name
 
 static cli_exit replay_trace(const allot_trace *trace, const char *name, const conditions *given)
 {
-    const uint32_t device = find_device(trace);
-    if (device == ALLOT_NONE && opt.device >= 0) {
-        return cli_usage("%s: no device %d", name, opt.device);
+    uint32_t device = ALLOT_NONE;
+    const cli_exit chosen = cli_choose_device(trace, name, &device);
+    if (chosen != CLI_OK) {
+        return chosen;
     }
     allot_requests *requests = NULL;
     const allot_status status = allot_requests_create(trace, device, &requests, NULL);
