@@ -118,3 +118,9 @@ def test_documents_link_to_files_that_exist():
     for path in (ROOT / "docs").glob("*.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / target).exists(), (path.name, target)
+
+
+def test_every_document_is_in_the_list():
+    listed = (ROOT / "docs/README.md").read_text()
+    for path in (ROOT / "docs").glob("*.md"):
+        assert path.name == "README.md" or f"({path.name})" in listed, path.name
