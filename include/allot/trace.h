@@ -198,7 +198,8 @@ ALLOT_API const allot_trace_device *allot_trace_get_device(const allot_trace *tr
 
 /**
  * The device most questions are about: the one of memory kind DEVICE with the most events, else
- * with the most reserved memory, else the first. ALLOT_NONE if there is no device.
+ * with the most reserved memory, else the first; devices without events and segments come last.
+ * ALLOT_NONE if there is no device.
  */
 ALLOT_API uint32_t allot_trace_main_device(const allot_trace *trace);
 

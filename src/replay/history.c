@@ -6,15 +6,6 @@
 
 #include "core/status.h"
 
-bool alloti_history_is_torch(const allot_history *history)
-{
-    const allot_trace_format format = allot_trace_get_format(history->trace);
-    uint32_t setting_count = 0;
-    allot_trace_settings(history->trace, &setting_count);
-    return format == ALLOT_TRACE_FORMAT_TORCH_PICKLE || format == ALLOT_TRACE_FORMAT_TORCH_JSON ||
-           setting_count != 0 || allot_trace_has(history->trace, ALLOT_TRACE_HAS_SEGMENT_EVENTS);
-}
-
 const allot_segment *alloti_history_final_segments(const allot_history *history, uint32_t *count)
 {
     const allot_trace_device *const device =

@@ -62,9 +62,6 @@ struct allot_history {
     allot_history_counts counts;
 };
 
-/** Whether sizes of events are rounded by PyTorch's rules. */
-bool alloti_history_is_torch(const allot_history *history);
-
 /** Segments of the device at the end of the trace. [*count] */
 const allot_segment *alloti_history_final_segments(const allot_history *history, uint32_t *count);
 

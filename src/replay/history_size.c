@@ -15,6 +15,7 @@
 #include "core/bitset.h"
 #include "replay/history.h"
 #include "torchsim/rounding.h"
+#include "trace/torch_origin.h"
 
 /** Smallest rest that is split off a block of a large segment. */
 enum { REST_MIN = 1 << 20 };
@@ -284,7 +285,7 @@ static void follow_events(sizer *s)
 allot_status alloti_history_build_sizes(allot_history *history)
 {
     if (!allot_trace_has(history->trace, ALLOT_TRACE_HAS_REQUESTED) ||
-        !alloti_history_is_torch(history)) {
+        !alloti_trace_is_torch(history->trace)) {
         return ALLOT_STATUS_OK;
     }
     sizer s = {.history = history};

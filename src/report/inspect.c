@@ -7,6 +7,7 @@
 
 #include "report/parts.h"
 #include "report/table.h"
+#include "trace/torch_origin.h"
 
 static void write_shares(alloti_text *text, const allot_history *history, bool is_pool)
 {
@@ -75,8 +76,10 @@ static void write_oddities(alloti_text *text, const allot_history *history)
 {
     oddity all[ODDITIES];
     list_oddities(history, all);
+    /* Other allocators have one kind of free only. */
+    const bool is_torch = alloti_trace_is_torch(allot_history_trace(history));
     for (size_t i = 0; i < ODDITIES; i++) {
-        if (all[i].count != 0) {
+        if (all[i].count != 0 && (is_torch || strcmp(all[i].key, "completed_only") != 0)) {
             alloti_text_printf(text, "  %" PRIu64 " %s\n", all[i].count, all[i].meaning);
         }
     }
@@ -258,8 +261,8 @@ static void write_settings(alloti_text *text, const allot_trace *trace)
 {
     uint32_t count = 0;
     allot_trace_settings(trace, &count);
-    if (count == 0) {
-        alloti_text_printf(text, "settings: the file records none\n");
+    if (count == 0 || !alloti_trace_is_torch(trace)) {
+        alloti_text_printf(text, "settings: the file records none of PyTorch's allocator\n");
         return;
     }
     allot_torch_conf conf;
@@ -307,10 +310,14 @@ static void json_settings(alloti_json *json, const allot_trace *trace)
     }
     alloti_json_object_end(json);
     allot_torch_conf conf;
-    allot_torch_notes notes;
-    review_settings(trace, &conf, &notes);
+    allot_torch_notes notes = {0};
     char line[ALLOT_TORCH_CONF_TEXT_MAX];
-    alloti_json_put_string(json, "conf", allot_torch_conf_format(&conf, line));
+    if (alloti_trace_is_torch(trace)) {
+        review_settings(trace, &conf, &notes);
+        alloti_json_put_string(json, "conf", allot_torch_conf_format(&conf, line));
+    } else {
+        alloti_json_put_null(json, "conf");
+    }
     alloti_json_array_begin(json, "warnings");
     for (uint32_t i = 0; i < notes.count; i++) {
         alloti_json_object_begin(json, NULL);

@@ -133,6 +133,11 @@ void alloti_text_totals(alloti_text *text, const allot_moment_totals *totals)
     alloti_text_printf(text, "  allocated %s, active %s, requested %s, in %" PRIu32 " blocks\n",
                        alloti_size(totals->allocated).text, alloti_size(totals->active).text,
                        alloti_size(totals->requested).text, totals->allocation_count);
+    if (totals->allocated > totals->active) {
+        alloti_text_printf(text,
+                           "  %s were allocated before the trace, which says no more of them\n",
+                           alloti_size(totals->allocated - totals->active).text);
+    }
     if (totals->segment_count == 0) {
         alloti_text_printf(text, "  the trace does not say where segments lie\n");
         return;

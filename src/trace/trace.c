@@ -133,21 +133,30 @@ static uint64_t device_reserved(const allot_trace *trace, uint32_t device)
     return sum;
 }
 
+/* Whether device `a` is asked about rather than device `b`. */
+static bool is_before(const allot_trace *trace, uint32_t a, uint32_t b)
+{
+    const uint64_t events_a = trace->columns[a].count;
+    const uint64_t events_b = trace->columns[b].count;
+    const bool is_used_a = events_a != 0 || trace->devices[a].segment_count != 0;
+    const bool is_used_b = events_b != 0 || trace->devices[b].segment_count != 0;
+    const bool is_gpu_a = trace->devices[a].memory == ALLOT_MEMORY_DEVICE;
+    const bool is_gpu_b = trace->devices[b].memory == ALLOT_MEMORY_DEVICE;
+    if (is_used_a != is_used_b) {
+        return is_used_a;
+    }
+    if (is_gpu_a != is_gpu_b) {
+        return is_gpu_a;
+    }
+    return events_a != events_b ? events_a > events_b
+                                : device_reserved(trace, a) > device_reserved(trace, b);
+}
+
 uint32_t allot_trace_main_device(const allot_trace *trace)
 {
     uint32_t best = ALLOT_NONE;
     for (uint32_t i = 0; i < trace->device_count; i++) {
-        if (best == ALLOT_NONE) {
-            best = i;
-            continue;
-        }
-        const bool is_gpu = trace->devices[i].memory == ALLOT_MEMORY_DEVICE;
-        const bool best_is_gpu = trace->devices[best].memory == ALLOT_MEMORY_DEVICE;
-        if (is_gpu != best_is_gpu) {
-            best = is_gpu ? i : best;
-        } else if (trace->columns[i].count != trace->columns[best].count) {
-            best = trace->columns[i].count > trace->columns[best].count ? i : best;
-        } else if (device_reserved(trace, i) > device_reserved(trace, best)) {
+        if (best == ALLOT_NONE || is_before(trace, i, best)) {
             best = i;
         }
     }

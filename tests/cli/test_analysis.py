@@ -105,6 +105,19 @@ def test_inspect_reads_every_file_of_the_shared_data(data):
                 run_command("inspect", path)
 
 
+def test_traces_of_other_allocators_are_not_rounded_by_pytorchs_rules(tmp_path):
+    path = tmp_path / "rmm.csv"
+    path.write_text("Thread,Time,Action,Pointer,Size,Stream\n"
+                    "1,10:00:00.000001,allocate,0x1000,100,0x0\n"
+                    "1,10:00:00.000002,allocate,0x2000,1000,0x0\n"
+                    "1,10:00:00.000003,free,0x1000,100,0x0\n")
+    document = run_json("inspect", path)
+    assert document["devices"][0]["measures"]["allocated"]["peak"] == 1100
+    assert document["conf"] is None
+    text = run_command("inspect", path).stdout
+    assert "records none of PyTorch's" in text and "free_requested" not in text
+
+
 # ---- explain
 
 
