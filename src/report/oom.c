@@ -63,10 +63,10 @@ static void write_verdict(alloti_text *text, const allot_oom *oom)
     case ALLOT_OOM_FRAGMENTED:
         alloti_text_wrap_from(
             text, column, "    ",
-            "%s are free in all, enough for %s, but in pieces: %s inside segments and "
-            "%s at the driver.",
+            "%s are free in all, enough for %s, but in pieces: %s inside segments%s%s%s.",
             alloti_size(free).text, alloti_size(oom->requested).text,
-            alloti_size(oom->totals.free_size).text, alloti_size(driver).text);
+            alloti_size(oom->totals.free_size).text, driver == 0 ? "" : " and ",
+            driver == 0 ? "" : alloti_size(driver).text, driver == 0 ? "" : " at the driver");
         break;
     case ALLOT_OOM_SEPARATED:
         alloti_text_wrap_from(
