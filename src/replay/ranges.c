@@ -7,6 +7,10 @@
 
 #include <stdlib.h>
 
+/** More places or ranges than this no program has; what comes after them is not looked at, so that
+ * the work stays bounded for files that are made up. */
+enum { PLACES_MAX = 1024 };
+
 /** Stretches that are no further apart belong to one place; ranges are much larger. */
 static const uint64_t GAP_MAX = 64ull << 20;
 
@@ -56,38 +60,37 @@ static allot_status note_final(const allot_requests *requests, alloti_places *al
     return status;
 }
 
-/** The request that pages were mapped for; the number of events without one. */
-static uint64_t find_request(const allot_requests *requests, uint64_t event)
+/** The stretch that an event shows in use by the request at event `request`. */
+static allot_status note_event(const allot_requests *requests, alloti_places *all, uint64_t event,
+                               uint64_t request)
 {
-    while (event < requests->events.count && !alloti_requests_is_boundary(requests, event)) {
-        event++;
-    }
-    return event;
+    const allot_events *events = &requests->events;
+    alloti_place stretch = {
+        .stream = allot_trace_stream(requests->trace, events->stream[event]),
+        .pool = requests->event_pools[event],
+        .is_large = alloti_sim_round_size(requests->rules, events->size[request]) > SIM_SMALL_MAX,
+        .first = events->addr[event]};
+    return alloti_add(events->addr[event], events->size[event], &stretch.end)
+               ? note_stretch(all, &stretch)
+               : ALLOT_STATUS_OK;
 }
 
+/** Backwards, so that the request that pages were mapped for is known. */
 static allot_status note_events(const allot_requests *requests, alloti_places *all)
 {
     const allot_events *events = &requests->events;
     allot_status status = ALLOT_STATUS_OK;
-    for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < events->count; i++) {
-        uint64_t request = events->count;
-        if (events->kind[i] == ALLOT_EVENT_SEGMENT_MAP) {
-            request = find_request(requests, i);
-        } else if (events->kind[i] == ALLOT_EVENT_ALLOC &&
-                   requests->info.conf.expandable_segments) {
-            request = i;
+    uint64_t request = events->count;
+    for (uint64_t i = events->count; status == ALLOT_STATUS_OK && i > 0; i--) {
+        const uint64_t event = i - 1;
+        if (alloti_requests_is_boundary(requests, event)) {
+            request = event;
         }
-        if (request >= events->count) {
-            continue;
-        }
-        alloti_place stretch = {.stream = allot_trace_stream(requests->trace, events->stream[i]),
-                                .pool = requests->event_pools[i],
-                                .is_large =
-                                    alloti_sim_round_size(requests->rules, events->size[request]) >
-                                    SIM_SMALL_MAX,
-                                .first = events->addr[i]};
-        if (alloti_add(events->addr[i], events->size[i], &stretch.end)) {
-            status = note_stretch(all, &stretch);
+        const bool maps = events->kind[event] == ALLOT_EVENT_SEGMENT_MAP;
+        const bool allocates =
+            events->kind[event] == ALLOT_EVENT_ALLOC && requests->info.conf.expandable_segments;
+        if ((maps && request < events->count) || allocates) {
+            status = note_event(requests, all, event, request);
         }
     }
     return status;
@@ -166,6 +169,7 @@ static allot_status add_start(survey *found, uint64_t address)
     return status;
 }
 
+/** The mapping of a key, added if it is new; NULL in *out where there are too many. */
 static allot_status find_mapping(survey *found, const mapping *key, mapping **out)
 {
     for (uint64_t i = 0; i < found->mapping_count; i++) {
@@ -175,6 +179,10 @@ static allot_status find_mapping(survey *found, const mapping *key, mapping **ou
             *out = known;
             return ALLOT_STATUS_OK;
         }
+    }
+    *out = NULL;
+    if (found->mapping_count >= PLACES_MAX) {
+        return ALLOT_STATUS_OK;
     }
     const allot_status status =
         alloti_array_reserve(&found->mappings, &found->mapping_capacity, found->mapping_count + 1,
@@ -216,7 +224,7 @@ static allot_status survey_initial(const allot_requests *requests, survey *found
             continue;
         }
         status = find_mapping(found, &key, &known);
-        if (status == ALLOT_STATUS_OK) {
+        if (known != NULL) {
             known->bytes += segment->size;
         }
     }
@@ -244,8 +252,8 @@ static allot_status survey_events(const allot_requests *requests, const alloti_p
         key.is_large = alloti_places_is_large(places, &pages);
         mapping *known = NULL;
         status = find_mapping(found, &key, &known);
-        if (status != ALLOT_STATUS_OK) {
-            return status;
+        if (known == NULL) {
+            continue;
         }
         if (known->bytes == 0) {
             /* All pages were given back, and the range with them. */

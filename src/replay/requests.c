@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *allot_replay_unusable_code(allot_replay_unusable reason)
 {
@@ -151,30 +152,21 @@ static allot_status make_slots(allot_requests *requests)
 
 uint32_t alloti_requests_pool(const allot_requests *requests, uint32_t id)
 {
-    for (uint32_t i = 0; i < requests->pool_count; i++) {
-        if (requests->pool_ids[i] == id) {
-            return i;
-        }
-    }
-    return ALLOT_NONE;
+    return id == ALLOT_NONE ? ALLOT_NONE : requests->pool_numbers[id];
 }
 
-/** Number of a private pool, added if it is new; ALLOT_NONE for the default pool. */
+/** Number of a private pool, given if it is new; ALLOT_NONE for the default pool. */
 static uint32_t add_pool(allot_requests *requests, uint32_t id)
 {
-    if (id == ALLOT_NONE) {
-        return ALLOT_NONE;
-    }
-    const allot_pool_id pool = allot_trace_pool(requests->trace, id);
-    if (pool.first == 0 && pool.second == 0) {
-        return ALLOT_NONE;
-    }
     const uint32_t known = alloti_requests_pool(requests, id);
-    if (known != ALLOT_NONE) {
+    if (known != ALLOT_NONE || id == ALLOT_NONE) {
         return known;
     }
-    requests->pool_ids[requests->pool_count] = id;
-    return requests->pool_count++;
+    const allot_pool_id pool = allot_trace_pool(requests->trace, id);
+    if (pool.first != 0 || pool.second != 0) {
+        requests->pool_numbers[id] = requests->pool_count++;
+    }
+    return requests->pool_numbers[id];
 }
 
 /** Pools as events name them; undo.c fills in those of files that do not. */
@@ -182,11 +174,12 @@ static allot_status make_pools(allot_requests *requests)
 {
     const uint64_t count = requests->events.count;
     requests->event_pools = alloti_alloc_array(count, sizeof(*requests->event_pools));
-    requests->pool_ids = alloti_alloc_array((uint64_t)allot_trace_pool_count(requests->trace) + 1,
-                                            sizeof(*requests->pool_ids));
-    if (requests->event_pools == NULL || requests->pool_ids == NULL) {
+    const uint64_t ids = allot_trace_pool_count(requests->trace);
+    requests->pool_numbers = alloti_alloc_array(ids + 1, sizeof(*requests->pool_numbers));
+    if (requests->event_pools == NULL || requests->pool_numbers == NULL) {
         return alloti_fail_memory(count * sizeof(*requests->event_pools));
     }
+    memset(requests->pool_numbers, 0xff, ((size_t)ids + 1) * sizeof(*requests->pool_numbers));
     for (uint64_t i = 0; i < count; i++) {
         requests->event_pools[i] = add_pool(requests, requests->events.pool[i]);
     }
@@ -331,7 +324,7 @@ void allot_requests_destroy(allot_requests *requests)
     allot_torchsim_destroy(requests->rules);
     free(requests->slots);
     free(requests->event_pools);
-    free(requests->pool_ids);
+    free(requests->pool_numbers);
     free(requests->initial);
     free(requests->initial_blocks);
     free(requests->initial_slots);

@@ -44,9 +44,9 @@ struct allot_requests {
 
     uint32_t *slots; /**< [events.count] Slot of ALLOC and FREE_* events, else ALLOT_NONE. */
     uint32_t slot_count;
-    uint32_t *event_pools; /**< [events.count] Private pool of the event, or ALLOT_NONE. */
-    uint32_t pool_count;   /**< Private pools. */
-    uint32_t *pool_ids;    /**< [pool_count] Their ids in the trace. */
+    uint32_t *event_pools;  /**< [events.count] Private pool of the event, or ALLOT_NONE. */
+    uint32_t pool_count;    /**< Private pools. */
+    uint32_t *pool_numbers; /**< Private pool of each pool id of the trace, or ALLOT_NONE. */
 
     /** The state before the first event, by address. */
     alloti_torchsim_segment *initial;

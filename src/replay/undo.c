@@ -38,6 +38,9 @@ typedef struct undo_block {
     bool may_grow; /**< Its unsplit rest, if it had one, is not known yet. */
 } undo_block;
 
+/** Bounds the search for a range; programs have a handful. */
+enum { RANGES_MAX = 1024 };
+
 typedef struct undoing {
     allot_requests *requests;
     const alloti_places *places;
@@ -50,6 +53,8 @@ typedef struct undoing {
     undo_home *homes;
     uint64_t home_count;
     uint64_t home_capacity;
+    uint32_t ranges[RANGES_MAX]; /**< Homes of expandable ranges. */
+    uint32_t range_count;
 } undoing;
 
 static int compare_blocks(const void *owner, uint32_t a, uint32_t b)
@@ -165,15 +170,23 @@ static allot_status add_home(undoing *undo, const undo_home *home, uint32_t *out
 /** Home of an expandable stretch: one for all of the same stream, pool and size class. */
 static allot_status find_range_home(undoing *undo, const undo_home *home, uint32_t *out)
 {
-    for (uint32_t i = 0; i < undo->home_count; i++) {
-        const undo_home *other = &undo->homes[i];
-        if (other->is_expandable && other->stream == home->stream && other->pool == home->pool &&
+    for (uint32_t i = 0; i < undo->range_count; i++) {
+        const undo_home *other = &undo->homes[undo->ranges[i]];
+        if (other->stream == home->stream && other->pool == home->pool &&
             other->is_large == home->is_large) {
-            *out = i;
+            *out = undo->ranges[i];
             return ALLOT_STATUS_OK;
         }
     }
-    return add_home(undo, home, out);
+    if (undo->range_count == RANGES_MAX) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "more than %u expandable ranges",
+                           (unsigned)RANGES_MAX);
+    }
+    const allot_status status = add_home(undo, home, out);
+    if (status == ALLOT_STATUS_OK) {
+        undo->ranges[undo->range_count++] = *out;
+    }
+    return status;
 }
 
 static allot_status add_final_segment(undoing *undo, const allot_segment *segment)

@@ -123,7 +123,7 @@ bool alloti_torchsim_would_hit(const allot_torchsim *sim, uint64_t size, uint64_
 /** Search the pools that offer themselves when the driver refuses; only for the default pool. */
 static bool use_offered_pool(allot_torchsim *sim, sim_request *request)
 {
-    if (request->list / 2 != 0) {
+    if (request->list / 2 != 0 || sim->offered_count == 0) {
         return false;
     }
     for (uint32_t pool = 1; pool < sim->pool_count; pool++) {

@@ -30,8 +30,9 @@ uint64_t alloti_sim_range_size(const allot_torchsim *sim, uint64_t page)
 
 allot_status alloti_sim_range_new(allot_torchsim *sim, const sim_range *content, uint32_t *out)
 {
-    for (uint32_t i = 0; i < sim->range_count; i++) {
+    for (uint32_t i = 0; sim->range_spare_count > 0 && i < sim->range_count; i++) {
         if (sim->ranges[i].size == 0) {
+            sim->range_spare_count--;
             sim->ranges[i] = *content;
             *out = i;
             return ALLOT_STATUS_OK;
@@ -218,6 +219,7 @@ static void release_range(allot_torchsim *sim, uint32_t block)
     alloti_sim_block_take(sim, block);
     sim->driver.unreserve(sim->driver.context, range->address, range->size);
     range->size = 0;
+    sim->range_spare_count++;
     alloti_sim_block_drop(sim, block);
 }
 

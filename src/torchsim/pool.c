@@ -30,6 +30,7 @@ allot_status allot_torchsim_pool_create(allot_torchsim *sim,
     const sim_list empty = {.cached = ALLOTI_TREE_INIT, .unmapped = ALLOTI_TREE_INIT};
     sim->lists[2 * index + SIM_LARGE] = empty;
     sim->lists[2 * index + SIM_SMALL] = empty;
+    sim->offered_count += sim->pools[index].use_on_oom;
     sim->pool_count++;
     if (pool != NULL) {
         *pool = (uint32_t)(index - 1);

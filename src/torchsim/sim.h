@@ -127,10 +127,12 @@ struct allot_torchsim {
     uint32_t *freeable; /**< Pools without uses, in the order they lost the last one. */
     uint64_t freeable_count;
     uint64_t freeable_capacity;
+    uint32_t offered_count; /**< Pools made with use_on_oom. */
 
     sim_range *ranges;
     uint64_t range_count;
     uint64_t range_capacity;
+    uint32_t range_spare_count; /**< Ranges that were given back. */
 
     uint32_t *scratch; /**< Blocks to unmap. */
     uint64_t scratch_capacity;
