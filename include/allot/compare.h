@@ -37,10 +37,11 @@ typedef struct allot_leak {
     uint32_t line;
     uint32_t count;         /**< Allocations that were never freed. */
     uint32_t grown_steps;   /**< Steps after which it held more than before. */
-    uint64_t size;          /**< Bytes never freed, allocated during the trace. */
-    uint64_t size_per_step; /**< Growth over the steps after warm-up, per step. */
-    uint32_t example;       /**< Its largest allocation. */
-    bool is_leak;           /**< It grew in nearly every step and never gave back. */
+    uint64_t size;          /**< Bytes asked for during the trace and never freed. */
+    uint64_t size_per_step; /**< Growth of the bytes asked for after the warm-up, per step. */
+    uint32_t example;       /**< Its largest allocation that was never freed. */
+    bool is_growing;        /**< It grew in nearly every step and hardly ever gave back. */
+    bool is_leak;           /**< It is growing, and the steps are certain: no mere rhythm. */
 } allot_leak;
 
 typedef struct allot_leaks {
@@ -49,9 +50,11 @@ typedef struct allot_leaks {
     uint32_t warmup_count; /**< Steps before them, in which memory grows for good reason. */
     uint32_t *steps;       /**< Event at which each step ends. [step_count + warmup_count] */
     uint64_t *active;      /**< Active bytes at each. [step_count + warmup_count] */
+    bool is_judged;        /**< There were steps enough to tell growth from chance. */
     uint32_t count;
-    uint32_t leak_count; /**< Items with is_leak; they come first. */
-    allot_leak *items;   /**< By is_leak, then size_per_step, then size. */
+    uint32_t growing_count; /**< Items with is_growing; they come first. */
+    uint32_t leak_count;    /**< Items with is_leak: all that grow, or none after a rhythm. */
+    allot_leak *items;      /**< By is_growing, then size_per_step, then size. */
 } allot_leaks;
 
 /** Options of allot_leaks_init(). Zero-initialise, then set struct_size. */

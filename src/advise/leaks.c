@@ -2,10 +2,16 @@
 /*
  * Growth per stack per step.
  *
- * What a stack holds at the end of each step is the sum of its allocations that live then. The
- * first steps grow for good reason (parameters, optimizer state, workspaces), so growth is measured
- * from the end of the warm-up. A leak gains in nearly every step; a buffer that is replaced holds
- * the same after each, and one that grows once is not a leak.
+ * What a stack holds at the end of each step is the sum of what its allocations that live then
+ * asked for. Sizes of blocks would not do: a block may be larger by a rest too small to split,
+ * which depends on where it was placed, and so differs from step to step although nothing grew.
+ *
+ * The first steps grow for good reason (parameters, optimizer state, workspaces), so growth is
+ * measured from the end of the warm-up. A leak gains in nearly every step; a buffer that is
+ * replaced holds the same after each, and one that grows once is not a leak.
+ *
+ * A rhythm may be that of the steps or that of the layers in one pass, whose activations are meant
+ * to stay. Growth from one repetition to the next is reported then, but it proves no leak.
  */
 #include <stdlib.h>
 
@@ -14,10 +20,10 @@
 #include "advise/steps.h"
 #include "core/array.h"
 
-/** Steps that may pass before growth counts, and the fewest that are compared. */
-enum { WARMUP = 2, STEPS_MIN = 3 };
+/** Steps that pass before growth counts (one in short traces), and the fewest that are compared. */
+enum { WARMUP = 2, WARMUP_MIN = 1, STEPS_MIN = 4 };
 /** Share of the compared steps in which a leak has to grow. */
-static const double GROWN_SHARE = 0.75;
+static const double GROWN_SHARE = 0.8;
 
 const char *allot_steps_source_name(allot_steps_source source)
 {
@@ -78,7 +84,7 @@ static allot_status collect_changes(finder *f)
             continue;
         }
         const uint32_t slot = slot_of(f, row);
-        const uint64_t size = f->table.size[row];
+        const uint64_t size = f->table.requested[row];
         f->changes[f->change_count++] = (change){slot, begin, size};
         if (end < f->steps->count) {
             f->changes[f->change_count++] = (change){slot, end, UINT64_C(0) - size};
@@ -123,8 +129,8 @@ static allot_leak measure(const finder *f, const change *changes, uint64_t count
     }
     const uint32_t steps = f->out->step_count;
     leak.size_per_step = steps != 0 && now > at_warmup ? (now - at_warmup) / steps : 0;
-    leak.is_leak = steps >= STEPS_MIN && leak.grown_steps >= GROWN_SHARE * steps &&
-                   shrunk * 4 <= leak.grown_steps && leak.size_per_step != 0;
+    leak.is_growing = steps >= STEPS_MIN && leak.grown_steps >= GROWN_SHARE * steps &&
+                      shrunk * 4 <= leak.grown_steps && leak.size_per_step != 0;
     return leak;
 }
 
@@ -138,8 +144,9 @@ static void add_unfreed(const finder *f, const uint32_t *leak_of)
         }
         allot_leak *const leak = &f->out->items[index];
         leak->count++;
-        leak->size += f->table.size[row];
-        if (leak->example == ALLOT_NONE || f->table.size[row] > f->table.size[leak->example]) {
+        leak->size += f->table.requested[row];
+        if (leak->example == ALLOT_NONE ||
+            f->table.requested[row] > f->table.requested[leak->example]) {
             leak->example = row;
         }
     }
@@ -149,8 +156,8 @@ static int compare_leak(const void *a, const void *b)
 {
     const allot_leak *const left = a;
     const allot_leak *const right = b;
-    if (left->is_leak != right->is_leak) {
-        return left->is_leak ? -1 : 1;
+    if (left->is_growing != right->is_growing) {
+        return left->is_growing ? -1 : 1;
     }
     if (left->size_per_step != right->size_per_step) {
         return left->size_per_step < right->size_per_step ? 1 : -1;
@@ -161,15 +168,17 @@ static int compare_leak(const void *a, const void *b)
     return (left->stack > right->stack) - (left->stack < right->stack);
 }
 
-/* Drop what neither grew nor stayed, and put leaks first. */
+/* Drop what neither grew nor stayed, and put what grows first. */
 static void rank(finder *f, uint64_t size_min)
 {
     allot_leaks *const out = f->out;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < out->count; i++) {
         allot_leak *const leak = &out->items[i];
-        leak->is_leak = leak->is_leak && leak->size_per_step >= size_min;
-        if (leak->is_leak || leak->size != 0) {
+        leak->is_growing = leak->is_growing && leak->size_per_step >= size_min;
+        leak->is_leak = leak->is_growing && out->source != ALLOT_STEPS_RHYTHM;
+        if (leak->is_growing || leak->size != 0) {
+            out->growing_count += leak->is_growing;
             out->leak_count += leak->is_leak;
             out->items[kept++] = *leak;
         }
@@ -211,8 +220,10 @@ static allot_status copy_steps(finder *f, alloti_steps *steps)
 {
     allot_leaks *const out = f->out;
     out->source = steps->source;
-    out->warmup_count = steps->count > WARMUP + STEPS_MIN ? WARMUP : 0;
+    const uint32_t warmup = steps->count >= WARMUP + STEPS_MIN ? WARMUP : WARMUP_MIN;
+    out->warmup_count = steps->count < warmup ? steps->count : warmup;
     out->step_count = steps->count - out->warmup_count;
+    out->is_judged = out->step_count >= STEPS_MIN;
     out->active = alloti_alloc_array(steps->count + UINT64_C(1), sizeof *out->active);
     out->steps = alloti_alloc_array(steps->count + UINT64_C(1), sizeof *out->steps);
     if (out->active == NULL || out->steps == NULL) {

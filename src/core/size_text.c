@@ -116,3 +116,10 @@ alloti_size_text alloti_size_change(uint64_t from, uint64_t to)
              (int)sizeof out.text - 2, digits);
     return out;
 }
+
+alloti_count_text alloti_count(uint64_t count, const char *noun)
+{
+    alloti_count_text out;
+    snprintf(out.text, sizeof out.text, "%" PRIu64 " %.40s%s", count, noun, count == 1 ? "" : "s");
+    return out;
+}

@@ -94,7 +94,10 @@ static void steps_are_found_by_their_rhythm(void)
     allot_leaks leaks = {0};
     find_leaks(history, trace, NULL, &leaks, &lines);
     CHECK_EQ(leaks.source, ALLOT_STEPS_RHYTHM);
-    CHECK_EQ(leaks.leak_count, 1);
+    /* The layers of one pass have a rhythm too: it shows growth, and proves no leak. */
+    CHECK_EQ(leaks.growing_count, 1);
+    CHECK_EQ(leaks.leak_count, 0);
+    CHECK(leaks.items[0].is_growing && !leaks.items[0].is_leak);
     CHECK_EQ(leaks.items[0].size_per_step, 1 * MIB);
     allot_leaks_fini(&leaks);
     const allot_leaks_options given = {.struct_size = sizeof given, .step_count = 5};
@@ -105,6 +108,76 @@ static void steps_are_found_by_their_rhythm(void)
     allot_leaks_fini(&leaks);
     allot_lines_destroy(lines);
     maker_end(history, trace);
+}
+
+/*
+ * A buffer that is replaced in each of `steps` steps by one of the same requested size, in a block
+ * that ends at another allocation: the rest between the two grows, too small to be split off.
+ */
+static allot_history *replace(uint64_t steps, uint64_t kept, allot_trace **trace)
+{
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 400 * MIB);
+    for (uint64_t i = 0; i < steps; i++) {
+        const uint64_t here = MAKER_BASE + i * 23 * MIB;
+        const uint64_t next = here + 20 * MIB + i * 64 * 1024;
+        maker_stack(&m, &STATE, 1);
+        maker_alloc(&m, next, 2 * MIB);
+        maker_stack(&m, &BATCH, 1);
+        maker_alloc(&m, here, 20 * MIB);
+        if (i != 0) {
+            maker_free(&m, here - 23 * MIB, 20 * MIB);
+            maker_free(&m, next - 23 * MIB - 64 * 1024, 2 * MIB);
+        }
+        if (kept != 0) {
+            maker_stack(&m, &KEPT, 1);
+            maker_alloc(&m, MAKER_BASE + (300 + 5 * i) * MIB, kept);
+        }
+        maker_annotation(&m, "Optimizer.step#SGD.step");
+    }
+    return maker_finish(&m, trace);
+}
+
+static void the_rest_of_a_block_that_is_too_small_to_split_is_no_growth(void)
+{
+    allot_trace *trace = NULL;
+    allot_history *const history = replace(STEPS, 0, &trace);
+    allot_allocations table;
+    allot_history_get_allocations(history, &table);
+    CHECK_EQ(table.requested[table.count - 1], 20 * MIB);
+    CHECK_EQ(table.size[table.count - 1], 20 * MIB + (STEPS - 1) * 64 * 1024);
+    allot_lines *lines = NULL;
+    allot_leaks leaks = {0};
+    find_leaks(history, trace, NULL, &leaks, &lines);
+    CHECK(leaks.is_judged);
+    CHECK_EQ(leaks.growing_count, 0);
+    CHECK_EQ(leaks.leak_count, 0);
+    allot_leaks_fini(&leaks);
+    allot_lines_destroy(lines);
+    maker_end(history, trace);
+}
+
+static void a_few_steps_prove_no_leak(void)
+{
+    static const struct {
+        uint64_t steps;
+        uint32_t warmup;
+        bool is_judged;
+    } CASES[] = {{1, 1, false}, {3, 1, false}, {4, 1, false}, {5, 1, true}, {6, 2, true}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        allot_trace *trace = NULL;
+        allot_history *const history = replace(CASES[i].steps, 1 * MIB, &trace);
+        allot_lines *lines = NULL;
+        allot_leaks leaks = {0};
+        find_leaks(history, trace, NULL, &leaks, &lines);
+        CHECK_EQ(leaks.warmup_count, CASES[i].warmup);
+        CHECK_EQ(leaks.step_count + leaks.warmup_count, CASES[i].steps);
+        CHECK_EQ(leaks.is_judged, CASES[i].is_judged);
+        CHECK_EQ(leaks.leak_count, CASES[i].is_judged ? 1 : 0);
+        allot_leaks_fini(&leaks);
+        allot_lines_destroy(lines);
+        maker_end(history, trace);
+    }
 }
 
 static void a_trace_without_events_has_no_steps(void)
@@ -247,6 +320,9 @@ static const check_test TESTS[] = {
     {"what_a_step_keeps_is_a_leak", what_a_step_keeps_is_a_leak},
     {"a_loop_that_frees_what_it_takes_has_no_leak", a_loop_that_frees_what_it_takes_has_no_leak},
     {"steps_are_found_by_their_rhythm", steps_are_found_by_their_rhythm},
+    {"the_rest_of_a_block_that_is_too_small_to_split_is_no_growth",
+     the_rest_of_a_block_that_is_too_small_to_split_is_no_growth},
+    {"a_few_steps_prove_no_leak", a_few_steps_prove_no_leak},
     {"a_trace_without_events_has_no_steps", a_trace_without_events_has_no_steps},
     {"a_diff_pairs_lines_and_judges_the_peak", a_diff_pairs_lines_and_judges_the_peak},
     {"a_diff_lists_settings_that_differ_or_are_missing",

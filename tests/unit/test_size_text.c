@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <allot/base.h>
 
+#include "core/size_text.h"
 #include "support/check.h"
 
 static void check_format(uint64_t bytes, const char *expected)
@@ -53,9 +54,17 @@ static void wrong_sizes_are_refused_with_a_position(void)
     CHECK_EQ(bytes, 7);
 }
 
+static void counts_agree_with_their_noun(void)
+{
+    CHECK_STR(alloti_count(0, "step").text, "0 steps");
+    CHECK_STR(alloti_count(1, "step").text, "1 step");
+    CHECK_STR(alloti_count(2, "step").text, "2 steps");
+}
+
 static const check_test TESTS[] = {
     {"sizes_are_written_in_powers_of_1024", sizes_are_written_in_powers_of_1024},
     {"sizes_are_read_with_and_without_units", sizes_are_read_with_and_without_units},
     {"wrong_sizes_are_refused_with_a_position", wrong_sizes_are_refused_with_a_position},
+    {"counts_agree_with_their_noun", counts_agree_with_their_noun},
 };
 CHECK_MAIN(TESTS)
