@@ -7,4 +7,5 @@ pkg_check_modules(YAJL REQUIRED IMPORTED_TARGET yajl)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt) # the command only
 
-set(ALLOT_LIBRARIES ZLIB::ZLIB PkgConfig::ZSTD PkgConfig::YAJL PkgConfig::XXHASH Threads::Threads m)
+# -lm, not m: the word alone could be a target of the project that uses allot.
+set(ALLOT_LIBRARIES ZLIB::ZLIB PkgConfig::ZSTD PkgConfig::YAJL PkgConfig::XXHASH Threads::Threads -lm)

@@ -135,7 +135,7 @@ def test_program_through_cmake(prefix, tmp_path):
     call("cmake", "-G", "Ninja", "-S", ROOT / "tests/install/consumer", "-B", tmp_path,
          f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
     call("cmake", "--build", tmp_path)
-    for program in ("c-shared", "c-static", "cxx-shared", "cxx-static"):
+    for program in ("c-shared", "c-static", "cxx-shared", "cxx-static", "m"):
         assert GREETING.match(call(tmp_path / program))
 
 
