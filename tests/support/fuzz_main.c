@@ -27,7 +27,7 @@ static size_t passed;
 /* Exactly sized copies let the address sanitizer see the first byte read past the end. */
 static void run_copy(const uint8_t *data, size_t size)
 {
-    uint8_t *const copy = malloc(size == 0 ? 1 : size);
+    uint8_t *const copy = calloc(size == 0 ? 1 : size, 1);
     if (copy == NULL) {
         fputs("out of memory\n", stderr);
         exit(1);
