@@ -13,180 +13,13 @@
 #include "core/array.h"
 #include "core/size_math.h"
 #include "core/status.h"
-#include "core/tree.h"
-#include "replay/ranges.h"
+#include "replay/undo_blocks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/** What is common to the blocks of a classic segment, or to all of an expandable range. */
-typedef struct undo_home {
-    uint64_t stream;
-    uint32_t pool;
-    bool is_large;
-    bool is_expandable;
-} undo_home;
-
-typedef struct undo_block {
-    uint64_t address;
-    uint64_t size;
-    uint64_t requested;
-    uint32_t home;
-    uint32_t slot;
-    uint8_t state; /**< allot_block_state. */
-    bool is_dead;
-    bool may_grow; /**< Its unsplit rest, if it had one, is not known yet. */
-} undo_block;
-
-/** Bounds the search for a range; programs have a handful. */
-enum { RANGES_MAX = 1024 };
-
-typedef struct undoing {
-    allot_requests *requests;
-    const alloti_places *places;
-    undo_block *blocks;
-    alloti_tree_node *nodes;
-    uint64_t block_count;
-    uint64_t block_capacity;
-    uint64_t node_capacity;
-    alloti_tree tree; /**< Live blocks by address. */
-    undo_home *homes;
-    uint64_t home_count;
-    uint64_t home_capacity;
-    uint32_t ranges[RANGES_MAX]; /**< Homes of expandable ranges. */
-    uint32_t range_count;
-} undoing;
-
-static int compare_blocks(const void *owner, uint32_t a, uint32_t b)
-{
-    const undo_block *blocks = owner;
-    return (blocks[a].address > blocks[b].address) - (blocks[a].address < blocks[b].address);
-}
-
-static int compare_address(const void *owner, const void *key, uint32_t item)
-{
-    const uint64_t address = ((const undo_block *)owner)[item].address;
-    const uint64_t wanted = *(const uint64_t *)key;
-    return (wanted > address) - (wanted < address);
-}
-
-static alloti_tree_host host_of(const undoing *undo)
-{
-    return (alloti_tree_host){
-        .nodes = undo->nodes, .owner = undo->blocks, .compare = compare_blocks};
-}
-
-static allot_status add_block(undoing *undo, const undo_block *content, uint32_t *out)
-{
-    const uint64_t need = undo->block_count + 1;
-    allot_status status =
-        alloti_array_reserve(&undo->blocks, &undo->block_capacity, need, sizeof(*undo->blocks));
-    if (status == ALLOT_STATUS_OK) {
-        status =
-            alloti_array_reserve(&undo->nodes, &undo->node_capacity, need, sizeof(*undo->nodes));
-    }
-    if (status == ALLOT_STATUS_OK && need >= ALLOT_NONE) {
-        status = alloti_fail_memory(UINT64_MAX);
-    }
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const uint32_t block = (uint32_t)undo->block_count++;
-    undo->blocks[block] = *content;
-    const alloti_tree_host host = host_of(undo);
-    alloti_tree_insert(&undo->tree, &host, block);
-    if (out != NULL) {
-        *out = block;
-    }
-    return ALLOT_STATUS_OK;
-}
-
-static void drop_block(undoing *undo, uint32_t block)
-{
-    const alloti_tree_host host = host_of(undo);
-    alloti_tree_remove(&undo->tree, &host, block);
-    undo->blocks[block].is_dead = true;
-}
-
-/** The block that contains an address, ALLOT_NONE if none does. */
-static uint32_t find_block(const undoing *undo, uint64_t address)
-{
-    const alloti_tree_host host = host_of(undo);
-    uint32_t block = alloti_tree_lower_bound(&undo->tree, &host, &address, compare_address);
-    if (block == ALLOT_NONE || undo->blocks[block].address != address) {
-        block = block == ALLOT_NONE ? alloti_tree_last(&undo->tree, undo->nodes)
-                                    : alloti_tree_prev(undo->nodes, block);
-    }
-    if (block == ALLOT_NONE || address - undo->blocks[block].address >= undo->blocks[block].size) {
-        return ALLOT_NONE;
-    }
-    return block;
-}
-
-/** The block right before or after, in the same home and without a gap; ALLOT_NONE if none. */
-static uint32_t neighbour(const undoing *undo, uint32_t block, bool after)
-{
-    const uint32_t other =
-        after ? alloti_tree_next(undo->nodes, block) : alloti_tree_prev(undo->nodes, block);
-    if (other == ALLOT_NONE || undo->blocks[other].home != undo->blocks[block].home) {
-        return ALLOT_NONE;
-    }
-    const undo_block *low = &undo->blocks[after ? block : other];
-    const undo_block *high = &undo->blocks[after ? other : block];
-    return low->address + low->size == high->address ? other : ALLOT_NONE;
-}
-
-/** Merge a free block with the free ones beside it. */
-static void merge(undoing *undo, uint32_t block)
-{
-    const uint32_t after = neighbour(undo, block, true);
-    if (after != ALLOT_NONE && undo->blocks[after].state == ALLOT_BLOCK_INACTIVE) {
-        undo->blocks[block].size += undo->blocks[after].size;
-        drop_block(undo, after);
-    }
-    const uint32_t before = neighbour(undo, block, false);
-    if (before != ALLOT_NONE && undo->blocks[before].state == ALLOT_BLOCK_INACTIVE) {
-        undo->blocks[before].size += undo->blocks[block].size;
-        drop_block(undo, block);
-    }
-}
+#include <assert.h>
 
 static allot_status fail_undo(const undoing *undo, uint64_t event, const char *what)
 {
     return alloti_requests_fail(undo->requests, event, what);
-}
-
-static allot_status add_home(undoing *undo, const undo_home *home, uint32_t *out)
-{
-    const allot_status status = alloti_array_reserve(&undo->homes, &undo->home_capacity,
-                                                     undo->home_count + 1, sizeof(*undo->homes));
-    if (status == ALLOT_STATUS_OK) {
-        *out = (uint32_t)undo->home_count;
-        undo->homes[undo->home_count++] = *home;
-    }
-    return status;
-}
-
-/** Home of an expandable stretch: one for all of the same stream, pool and size class. */
-static allot_status find_range_home(undoing *undo, const undo_home *home, uint32_t *out)
-{
-    for (uint32_t i = 0; i < undo->range_count; i++) {
-        const undo_home *other = &undo->homes[undo->ranges[i]];
-        if (other->stream == home->stream && other->pool == home->pool &&
-            other->is_large == home->is_large) {
-            *out = undo->ranges[i];
-            return ALLOT_STATUS_OK;
-        }
-    }
-    if (undo->range_count == RANGES_MAX) {
-        return alloti_fail(ALLOT_STATUS_FORMAT, "more than %u expandable ranges",
-                           (unsigned)RANGES_MAX);
-    }
-    const allot_status status = add_home(undo, home, out);
-    if (status == ALLOT_STATUS_OK) {
-        undo->ranges[undo->range_count++] = *out;
-    }
-    return status;
 }
 
 static allot_status add_final_segment(undoing *undo, const allot_segment *segment)
@@ -196,8 +29,8 @@ static allot_status add_final_segment(undoing *undo, const allot_segment *segmen
                             .is_large = segment->is_large,
                             .is_expandable = segment->is_expandable};
     uint32_t index = 0;
-    allot_status status = segment->is_expandable ? find_range_home(undo, &home, &index)
-                                                 : add_home(undo, &home, &index);
+    allot_status status = segment->is_expandable ? alloti_undo_range_home(undo, &home, &index)
+                                                 : alloti_undo_add_home(undo, &home, &index);
     uint32_t count = 0;
     const allot_block *blocks = allot_trace_blocks(undo->requests->trace, &count);
     uint64_t address = segment->address;
@@ -214,7 +47,7 @@ static allot_status add_final_segment(undoing *undo, const allot_segment *segmen
             return alloti_fail(ALLOT_STATUS_FORMAT, "segment at %#llx: its blocks leave a gap",
                                (unsigned long long)segment->address);
         }
-        status = add_block(undo, &content, NULL);
+        status = alloti_undo_add(undo, &content, NULL);
     }
     return status;
 }
@@ -253,7 +86,7 @@ static void note_pool(undoing *undo, uint64_t event, uint32_t home)
 static allot_status undo_alloc(undoing *undo, uint64_t event)
 {
     const uint64_t address = undo->requests->events.addr[event];
-    const uint32_t block = find_block(undo, address);
+    const uint32_t block = alloti_undo_find(undo, address);
     if (block == ALLOT_NONE || undo->blocks[block].address != address ||
         undo->blocks[block].state != ALLOT_BLOCK_ALLOCATED) {
         return fail_undo(undo, event, "no block is allocated there afterwards");
@@ -262,7 +95,7 @@ static allot_status undo_alloc(undoing *undo, uint64_t event)
     undo->blocks[block].state = ALLOT_BLOCK_INACTIVE;
     undo->blocks[block].slot = ALLOT_NONE;
     undo->blocks[block].may_grow = false;
-    merge(undo, block);
+    alloti_undo_merge(undo, block);
     return ALLOT_STATUS_OK;
 }
 
@@ -295,11 +128,11 @@ static void close_gap(undoing *undo, uint32_t gap)
     if (home->is_expandable || !home->is_large || content->size > SIM_SMALL_MAX) {
         return;
     }
-    const uint32_t before = neighbour(undo, gap, false);
+    const uint32_t before = alloti_undo_neighbour(undo, gap, false);
     if (before != ALLOT_NONE && undo->blocks[before].may_grow) {
         undo->blocks[before].size += content->size;
         undo->blocks[before].may_grow = false;
-        drop_block(undo, gap);
+        alloti_undo_drop(undo, gap);
     }
 }
 
@@ -307,7 +140,7 @@ static allot_status undo_free_completed(undoing *undo, uint64_t event)
 {
     allot_requests *requests = undo->requests;
     const uint64_t address = requests->events.addr[event];
-    const uint32_t outer = find_block(undo, address);
+    const uint32_t outer = alloti_undo_find(undo, address);
     if (outer == ALLOT_NONE || undo->blocks[outer].state != ALLOT_BLOCK_INACTIVE) {
         return fail_undo(undo, event, "the memory is not free afterwards");
     }
@@ -325,19 +158,19 @@ static allot_status undo_free_completed(undoing *undo, uint64_t event)
         return fail_undo(undo, event, "the block is larger than the free memory there");
     }
     note_pool(undo, event, whole.home);
-    drop_block(undo, outer);
+    alloti_undo_drop(undo, outer);
     undo_block rest = whole;
     rest.address = address + content.size;
     rest.size = room - content.size;
-    allot_status status = add_block(undo, &content, NULL);
+    allot_status status = alloti_undo_add(undo, &content, NULL);
     if (status == ALLOT_STATUS_OK && rest.size > 0) {
-        status = add_block(undo, &rest, NULL);
+        status = alloti_undo_add(undo, &rest, NULL);
     }
     if (status == ALLOT_STATUS_OK && address > whole.address) {
         undo_block gap = whole;
         uint32_t index = 0;
         gap.size = address - whole.address;
-        status = add_block(undo, &gap, &index);
+        status = alloti_undo_add(undo, &gap, &index);
         if (status == ALLOT_STATUS_OK) {
             close_gap(undo, index);
         }
@@ -354,7 +187,7 @@ static allot_status undo_free_requested(undoing *undo, uint64_t event)
         }
     }
     const uint64_t address = undo->requests->events.addr[event];
-    const uint32_t block = find_block(undo, address);
+    const uint32_t block = alloti_undo_find(undo, address);
     if (block == ALLOT_NONE || undo->blocks[block].address != address ||
         undo->blocks[block].state != ALLOT_BLOCK_PENDING_FREE) {
         return fail_undo(undo, event, "the block is not waiting for a stream afterwards");
@@ -370,7 +203,7 @@ static allot_status undo_taking(undoing *undo, uint64_t event, bool whole_segmen
 {
     const uint64_t address = undo->requests->events.addr[event];
     const uint64_t size = undo->requests->events.size[event];
-    const uint32_t outer = find_block(undo, address);
+    const uint32_t outer = alloti_undo_find(undo, address);
     if (outer == ALLOT_NONE || undo->blocks[outer].state != ALLOT_BLOCK_INACTIVE) {
         return fail_undo(undo, event, "the memory is not free afterwards");
     }
@@ -380,15 +213,15 @@ static allot_status undo_taking(undoing *undo, uint64_t event, bool whole_segmen
         return fail_undo(undo, event, "the segment is not free as a whole afterwards");
     }
     note_pool(undo, event, whole.home);
-    drop_block(undo, outer);
+    alloti_undo_drop(undo, outer);
     undo_block rest = whole;
     rest.address = address + size;
     rest.size = whole.size - before - size;
-    allot_status status = rest.size > 0 ? add_block(undo, &rest, NULL) : ALLOT_STATUS_OK;
+    allot_status status = rest.size > 0 ? alloti_undo_add(undo, &rest, NULL) : ALLOT_STATUS_OK;
     if (status == ALLOT_STATUS_OK && before > 0) {
         rest.address = whole.address;
         rest.size = before;
-        status = add_block(undo, &rest, NULL);
+        status = alloti_undo_add(undo, &rest, NULL);
     }
     return status;
 }
@@ -403,9 +236,8 @@ static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandabl
     if (size == 0 || !alloti_add(address, size, &end)) {
         return fail_undo(undo, event, "the segment has no sensible size");
     }
-    const alloti_tree_host host = host_of(undo);
-    const uint32_t next = alloti_tree_lower_bound(&undo->tree, &host, &address, compare_address);
-    if (find_block(undo, address) != ALLOT_NONE ||
+    const uint32_t next = alloti_undo_from(undo, address);
+    if (alloti_undo_find(undo, address) != ALLOT_NONE ||
         (next != ALLOT_NONE && undo->blocks[next].address < end)) {
         return fail_undo(undo, event, "the memory is still held afterwards");
     }
@@ -422,8 +254,8 @@ static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandabl
         home.is_large = alloti_places_is_large(undo->places, &pages);
     }
     uint32_t index = 0;
-    allot_status status =
-        is_expandable ? find_range_home(undo, &home, &index) : add_home(undo, &home, &index);
+    allot_status status = is_expandable ? alloti_undo_range_home(undo, &home, &index)
+                                        : alloti_undo_add_home(undo, &home, &index);
     if (status == ALLOT_STATUS_OK) {
         const undo_block content = {.address = address,
                                     .size = size,
@@ -431,9 +263,9 @@ static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandabl
                                     .slot = ALLOT_NONE,
                                     .state = ALLOT_BLOCK_INACTIVE};
         uint32_t block = 0;
-        status = add_block(undo, &content, &block);
+        status = alloti_undo_add(undo, &content, &block);
         if (status == ALLOT_STATUS_OK && is_expandable) {
-            merge(undo, block);
+            alloti_undo_merge(undo, block);
         }
     }
     return status;
@@ -468,7 +300,7 @@ static allot_status undo_event(undoing *undo, uint64_t event)
 /** Whether a block begins a segment, or a mapped stretch, of the state to write down. */
 static bool begins_segment(const undoing *undo, uint32_t block)
 {
-    return neighbour(undo, block, false) == ALLOT_NONE;
+    return alloti_undo_neighbour(undo, block, false) == ALLOT_NONE;
 }
 
 static allot_status reserve_result(undoing *undo)
@@ -500,6 +332,7 @@ static allot_status write_result(undoing *undo)
     }
     for (uint32_t at = alloti_tree_first(&undo->tree, undo->nodes); at != ALLOT_NONE;
          at = alloti_tree_next(undo->nodes, at)) {
+        assert(undo->blocks != NULL);
         undo_block *block = &undo->blocks[at];
         const undo_home *home = &undo->homes[block->home];
         const uint32_t index = requests->initial_block_count++;
@@ -545,8 +378,6 @@ allot_status alloti_requests_undo(allot_requests *requests, const alloti_places 
     if (status == ALLOT_STATUS_OK) {
         status = write_result(&undo);
     }
-    free(undo.blocks);
-    free(undo.nodes);
-    free(undo.homes);
+    alloti_undo_fini(&undo);
     return status;
 }
