@@ -15,8 +15,6 @@
 #include "core/status.h"
 #include "replay/undo_blocks.h"
 
-#include <assert.h>
-
 static allot_status fail_undo(const undoing *undo, uint64_t event, const char *what)
 {
     return alloti_requests_fail(undo->requests, event, what);
@@ -87,14 +85,14 @@ static allot_status undo_alloc(undoing *undo, uint64_t event)
 {
     const uint64_t address = undo->requests->events.addr[event];
     const uint32_t block = alloti_undo_find(undo, address);
-    if (block == ALLOT_NONE || undo->blocks[block].address != address ||
-        undo->blocks[block].state != ALLOT_BLOCK_ALLOCATED) {
+    if (block == ALLOT_NONE || alloti_undo_at(undo, block)->address != address ||
+        alloti_undo_at(undo, block)->state != ALLOT_BLOCK_ALLOCATED) {
         return fail_undo(undo, event, "no block is allocated there afterwards");
     }
-    note_pool(undo, event, undo->blocks[block].home);
-    undo->blocks[block].state = ALLOT_BLOCK_INACTIVE;
-    undo->blocks[block].slot = ALLOT_NONE;
-    undo->blocks[block].may_grow = false;
+    note_pool(undo, event, alloti_undo_at(undo, block)->home);
+    alloti_undo_at(undo, block)->state = ALLOT_BLOCK_INACTIVE;
+    alloti_undo_at(undo, block)->slot = ALLOT_NONE;
+    alloti_undo_at(undo, block)->may_grow = false;
     alloti_undo_merge(undo, block);
     return ALLOT_STATUS_OK;
 }
@@ -123,15 +121,15 @@ static uint64_t size_before(const undoing *undo, const undo_home *home, uint64_t
 /** A gap that no free block can be belongs to the block before it. */
 static void close_gap(undoing *undo, uint32_t gap)
 {
-    const undo_block *content = &undo->blocks[gap];
+    const undo_block *content = alloti_undo_at(undo, gap);
     const undo_home *home = &undo->homes[content->home];
     if (home->is_expandable || !home->is_large || content->size > SIM_SMALL_MAX) {
         return;
     }
     const uint32_t before = alloti_undo_neighbour(undo, gap, false);
-    if (before != ALLOT_NONE && undo->blocks[before].may_grow) {
-        undo->blocks[before].size += content->size;
-        undo->blocks[before].may_grow = false;
+    if (before != ALLOT_NONE && alloti_undo_at(undo, before)->may_grow) {
+        alloti_undo_at(undo, before)->size += content->size;
+        alloti_undo_at(undo, before)->may_grow = false;
         alloti_undo_drop(undo, gap);
     }
 }
@@ -141,10 +139,10 @@ static allot_status undo_free_completed(undoing *undo, uint64_t event)
     allot_requests *requests = undo->requests;
     const uint64_t address = requests->events.addr[event];
     const uint32_t outer = alloti_undo_find(undo, address);
-    if (outer == ALLOT_NONE || undo->blocks[outer].state != ALLOT_BLOCK_INACTIVE) {
+    if (outer == ALLOT_NONE || alloti_undo_at(undo, outer)->state != ALLOT_BLOCK_INACTIVE) {
         return fail_undo(undo, event, "the memory is not free afterwards");
     }
-    const undo_block whole = undo->blocks[outer];
+    const undo_block whole = *alloti_undo_at(undo, outer);
     const uint64_t room = whole.address + whole.size - address;
     const bool has_requests = alloti_requests_has(requests, ALLOT_EVENT_FREE_REQUESTED);
     undo_block content = {.address = address,
@@ -188,13 +186,13 @@ static allot_status undo_free_requested(undoing *undo, uint64_t event)
     }
     const uint64_t address = undo->requests->events.addr[event];
     const uint32_t block = alloti_undo_find(undo, address);
-    if (block == ALLOT_NONE || undo->blocks[block].address != address ||
-        undo->blocks[block].state != ALLOT_BLOCK_PENDING_FREE) {
+    if (block == ALLOT_NONE || alloti_undo_at(undo, block)->address != address ||
+        alloti_undo_at(undo, block)->state != ALLOT_BLOCK_PENDING_FREE) {
         return fail_undo(undo, event, "the block is not waiting for a stream afterwards");
     }
-    note_pool(undo, event, undo->blocks[block].home);
-    undo->blocks[block].state = ALLOT_BLOCK_ALLOCATED;
-    undo->blocks[block].slot = undo->requests->slots[event];
+    note_pool(undo, event, alloti_undo_at(undo, block)->home);
+    alloti_undo_at(undo, block)->state = ALLOT_BLOCK_ALLOCATED;
+    alloti_undo_at(undo, block)->slot = undo->requests->slots[event];
     return ALLOT_STATUS_OK;
 }
 
@@ -204,10 +202,10 @@ static allot_status undo_taking(undoing *undo, uint64_t event, bool whole_segmen
     const uint64_t address = undo->requests->events.addr[event];
     const uint64_t size = undo->requests->events.size[event];
     const uint32_t outer = alloti_undo_find(undo, address);
-    if (outer == ALLOT_NONE || undo->blocks[outer].state != ALLOT_BLOCK_INACTIVE) {
+    if (outer == ALLOT_NONE || alloti_undo_at(undo, outer)->state != ALLOT_BLOCK_INACTIVE) {
         return fail_undo(undo, event, "the memory is not free afterwards");
     }
-    const undo_block whole = undo->blocks[outer];
+    const undo_block whole = *alloti_undo_at(undo, outer);
     const uint64_t before = address - whole.address;
     if (size > whole.size - before || (whole_segment && (before != 0 || size != whole.size))) {
         return fail_undo(undo, event, "the segment is not free as a whole afterwards");
@@ -238,7 +236,7 @@ static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandabl
     }
     const uint32_t next = alloti_undo_from(undo, address);
     if (alloti_undo_find(undo, address) != ALLOT_NONE ||
-        (next != ALLOT_NONE && undo->blocks[next].address < end)) {
+        (next != ALLOT_NONE && alloti_undo_at(undo, next)->address < end)) {
         return fail_undo(undo, event, "the memory is still held afterwards");
     }
     undo_home home = {.stream = allot_trace_stream(requests->trace, requests->events.stream[event]),
@@ -332,8 +330,7 @@ static allot_status write_result(undoing *undo)
     }
     for (uint32_t at = alloti_tree_first(&undo->tree, undo->nodes); at != ALLOT_NONE;
          at = alloti_tree_next(undo->nodes, at)) {
-        assert(undo->blocks != NULL);
-        undo_block *block = &undo->blocks[at];
+        undo_block *block = alloti_undo_at(undo, at);
         const undo_home *home = &undo->homes[block->home];
         const uint32_t index = requests->initial_block_count++;
         if (begins_segment(undo, at)) {

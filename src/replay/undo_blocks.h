@@ -9,6 +9,8 @@
 #include "core/tree.h"
 #include "replay/ranges.h"
 
+#include <assert.h>
+
 /** What is common to the blocks of a classic segment, or to all of an expandable range. */
 typedef struct undo_home {
     uint64_t stream;
@@ -48,6 +50,12 @@ typedef struct undoing {
 } undoing;
 
 void alloti_undo_fini(undoing *undo);
+
+static inline undo_block *alloti_undo_at(const undoing *undo, uint32_t block)
+{
+    assert(undo->blocks != NULL && block < undo->block_count);
+    return &undo->blocks[block];
+}
 
 /** Add a block; `out` may be NULL. */
 ALLOT_NODISCARD allot_status alloti_undo_add(undoing *undo, const undo_block *content,
