@@ -9,7 +9,8 @@ Convention for README.md:
   others, and the output must be the same. "..." on a line of its own stands for any number of
   lines. Figures of time and rate (12 ms, 3.4 s, 250 MB/s) may differ.
 - Exit codes 0 and 1 are fine ("done", "done and something was found").
-- Any other block (python, c, cmake, text) is not run, nor is one fenced as ```sh skip.
+- A block fenced as ```c is a part of examples/inspect.c, which is compiled and run by the tests.
+- Any other block (python, cmake, text) is not run, nor is one fenced as ```sh skip.
 A command that names a file in ../shared or a snapshot of the reader's own (snapshot.pickle) runs on
 the example.
 """
@@ -106,6 +107,16 @@ def test_output_shown_is_current(tree):
                 continue
             actual = run_line(tree, line)
             assert matches(expected, actual), f"$ {line}\n{actual}\n--- README.md shows\n{expected}"
+
+
+def test_c_shown_is_part_of_the_example():
+    def lines(text):
+        return "\n".join(line.strip() for line in text.splitlines())
+
+    program = lines((ROOT / "examples/inspect.c").read_text())
+    assert blocks("c")
+    for block in blocks("c"):
+        assert lines(block) in program, block
 
 
 def test_links_to_files_lead_somewhere():

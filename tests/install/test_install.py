@@ -139,5 +139,13 @@ def test_program_through_cmake(prefix, tmp_path):
         assert GREETING.match(call(tmp_path / program))
 
 
+def test_examples_build_against_the_installed_package(prefix, tmp_path):
+    call("cmake", "-G", "Ninja", "-S", ROOT / "examples", "-B", tmp_path,
+         f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
+    call("cmake", "--build", tmp_path)
+    printed = call(tmp_path / "inspect", ROOT / "examples/finetune_11gib_oom.pickle.gz")
+    assert printed.startswith("device 0: peak 9.07 GiB\n")
+
+
 def test_command_is_installed_and_runs(prefix):
     assert call(prefix / "bin/allot", "--version") == "allot 0.1.0\n"
