@@ -36,6 +36,20 @@ def test_pages_and_help_have_the_same_options():
         assert page_options(text) == list_options(verb), verb
 
 
+def test_pages_have_the_names_of_the_help(run):
+    for verb in list_verbs():
+        text = (MANUAL / f"allot-{verb}.1.scd").read_text()
+        name = re.search(rf"^# NAME\n\nallot-{verb} - (.*)$", text, re.MULTILINE)[1]
+        assert run(verb, "--help").stdout.startswith(f"allot {verb}: {name[0].upper()}{name[1:]}\n")
+
+
+def test_exit_code_1_is_in_the_help_of_the_verbs_that_give_it(run):
+    for verb in list_verbs():
+        text = (MANUAL / f"allot-{verb}.1.scd").read_text()
+        status = re.search(r"^# EXIT STATUS\n(.*?)(?=^# |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+        assert ("*1*" in status) == ("\nExit code 1: " in run(verb, "--help").stdout), verb
+
+
 def test_the_first_page_lists_every_verb():
     text = (MANUAL / "allot.1.scd").read_text()
     section = re.search(r"^# VERBS\n(.*?)^# ", text, re.MULTILINE | re.DOTALL)[1]

@@ -3,8 +3,9 @@
  * What the verbs share: the table of verbs, options, opening of traces and outputs, exit codes.
  *
  * A verb is one file that defines one cli_verb. Its popt table is the only place where its options
- * stand: --help and the shell completions are made from it. A placeholder (argDescrip) that ends in
- * FILE is completed as a file, words joined by "|" are the choices: "text|json".
+ * stand: --help and the shell completions are made from it. What a value may be is told by its
+ * placeholder (argDescrip): FILE and FOLDER, words joined by "|", or a name that cli_options.c
+ * knows.
  */
 #ifndef CLI_H
 #define CLI_H
@@ -26,11 +27,18 @@ typedef enum cli_exit {
 typedef struct cli_verb {
     const char *name;
     const char *arguments;            /**< For the usage line, for example "FILE...". */
-    const char *summary;              /**< One line, no full stop. */
+    const char *summary;              /**< What it does: one line, no full stop. */
+    const char *found;                /**< What exit code 1 says; NULL: never given. */
     const struct poptOption *options; /**< Ends with POPT_TABLEEND. */
     /** `files` holds the `count` arguments that are not options. Options are already in place. */
     cli_exit (*run)(const char *const *files, size_t count);
 } cli_verb;
+
+/** An entry of a verb's table: another table under a heading, or under the one before it (NULL). */
+#define CLI_INCLUDE_OPTIONS(table, title)                                                          \
+    {                                                                                              \
+        NULL, '\0', POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)(table), 0, title, NULL             \
+    }
 
 /** All verbs in the order of the manual, ended by NULL. */
 extern const cli_verb *const CLI_VERBS[];

@@ -24,11 +24,6 @@ extern const struct poptOption CLI_REPORT_OPTIONS[];
 /** --html alone. */
 extern const struct poptOption CLI_HTML_OPTIONS[];
 
-#define CLI_INCLUDE_OPTIONS(table, title)                                                          \
-    {                                                                                              \
-        NULL, '\0', POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)(table), 0, title, NULL             \
-    }
-
 /** How to fold stacks, from --own. Borrowed: valid until the program ends. */
 const allot_lines_options *cli_lines_options(void);
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli_options.h"
+#include "cli_suggest.h"
 
 static const char *current_verb = "";
 
@@ -20,8 +21,9 @@ static void print_usage(FILE *out)
     for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
         fprintf(out, "  %-12s %s\n", CLI_VERBS[i]->name, CLI_VERBS[i]->summary);
     }
-    fputs("\nallot VERB --help says more; allot --version prints the version.\n"
-          "exit: 0 done, 1 something was found wrong, 2 usage, 3 input refused, 4 failed\n",
+    fputs("\nallot help VERB says more, man allot-VERB most, allot --version the version\n"
+          "exit: 0 done, 1 something was found wrong, 2 usage, 3 input refused, 4 failed,\n"
+          "      5 the input lacks what the verb needs\n",
           out);
 }
 
@@ -39,19 +41,52 @@ static void print_verb_help(poptContext context, const cli_verb *verb)
 {
     printf("allot %s: %s\n\n", verb->name, verb->summary);
     poptPrintHelp(context, stdout, 0);
+    if (verb->found != NULL) {
+        printf("\nExit code 1: %s\n", verb->found);
+    }
 }
 
-enum { OPTION_HELP = 0x10000 };
+static void offer_option(void *context, const struct poptOption *option)
+{
+    cli_suggestion_offer(context, option->longName);
+}
+
+/* Say what is wrong with an option, and which one may have been meant. */
+static cli_exit refuse_option(const cli_verb *verb, const char *option, int error)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(option, "="), option);
+    cli_suggestion suggestion = cli_suggestion_begin(name + strspn(name, "-"));
+    if (error == POPT_ERROR_BADOPT && strncmp(name, "--", 2) == 0) {
+        cli_each_option(verb, offer_option, &suggestion);
+    }
+    if (suggestion.best != NULL) {
+        return cli_usage("%s: %s; did you mean --%s?", option, poptStrerror(error),
+                         suggestion.best);
+    }
+    return cli_usage("%s: %s", option, poptStrerror(error));
+}
+
+static cli_exit run_with_arguments(const cli_verb *verb, poptContext context)
+{
+    const char *const *const files = (const char *const *)poptGetArgs(context);
+    size_t count = 0;
+    while (files != NULL && files[count] != NULL) {
+        count++;
+    }
+    return verb->run(files, count);
+}
 
 static cli_exit run_verb(const cli_verb *verb, int argc, const char **argv)
 {
     const struct poptOption table[] = {
-        {NULL, '\0', POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)verb->options, 0, "Options:", NULL},
-        {"help", 'h', POPT_ARG_NONE, NULL, OPTION_HELP, "Show this text", NULL},
+        {NULL, '\0', POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)verb->options, 0, NULL, NULL},
+        {NULL, '\0', POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)CLI_HELP_OPTIONS, 0, "Help:", NULL},
         POPT_TABLEEND};
     char name[64];
     snprintf(name, sizeof name, "allot %s", verb->name);
     argv[0] = name;
+    current_verb = verb->name;
     poptContext context = poptGetContext(name, argc, argv, table, 0);
     char usage[128];
     snprintf(usage, sizeof usage, "[OPTIONS] %s", verb->arguments);
@@ -60,23 +95,46 @@ static cli_exit run_verb(const cli_verb *verb, int argc, const char **argv)
     bool wants_help = false;
     int option = 0;
     while ((option = poptGetNextOpt(context)) > 0) {
-        wants_help = wants_help || option == OPTION_HELP;
+        wants_help = wants_help || option == CLI_OPTION_HELP;
     }
     if (option < -1) {
-        code = cli_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
-                         poptStrerror(option));
+        code = refuse_option(verb, poptBadOption(context, POPT_BADOPTION_NOALIAS), option);
     } else if (wants_help) {
         print_verb_help(context, verb);
     } else {
-        const char *const *const files = (const char *const *)poptGetArgs(context);
-        size_t count = 0;
-        while (files != NULL && files[count] != NULL) {
-            count++;
-        }
-        code = verb->run(files, count);
+        code = run_with_arguments(verb, context);
     }
     poptFreeContext(context);
     return code;
+}
+
+static cli_exit refuse_verb(const char *typed)
+{
+    cli_suggestion suggestion = cli_suggestion_begin(typed);
+    for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
+        cli_suggestion_offer(&suggestion, CLI_VERBS[i]->name);
+    }
+    fprintf(stderr, "allot: unknown verb \"%s\"", typed);
+    if (suggestion.best != NULL) {
+        fprintf(stderr, "; did you mean %s?", suggestion.best);
+    }
+    fputs("\ntry: allot --help\n", stderr);
+    return CLI_USAGE;
+}
+
+/* allot help [VERB] */
+static cli_exit help(int argc, char **argv)
+{
+    if (argc == 0) {
+        print_usage(stdout);
+        return CLI_OK;
+    }
+    const cli_verb *const verb = find_verb(argv[0]);
+    if (verb == NULL) {
+        return refuse_verb(argv[0]);
+    }
+    const char *arguments[] = {verb->name, "--help", NULL};
+    return run_verb(verb, 2, arguments);
 }
 
 int main(int argc, char **argv)
@@ -87,8 +145,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return CLI_OK;
+        return (int)help(argc - 2, argv + 2);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("allot %s\n", allot_version());
@@ -96,10 +153,7 @@ int main(int argc, char **argv)
     }
     const cli_verb *const verb = find_verb(argv[1]);
     if (verb == NULL) {
-        fprintf(stderr, "allot: unknown verb \"%s\"\n\n", argv[1]);
-        print_usage(stderr);
-        return CLI_USAGE;
+        return (int)refuse_verb(argv[1]);
     }
-    current_verb = verb->name;
     return (int)run_verb(verb, argc - 1, (const char **)(uintptr_t)(argv + 1));
 }

@@ -22,7 +22,7 @@ static const struct poptOption OWN[] = {
 
 static const struct poptOption OPTIONS[] = {
     CLI_INCLUDE_OPTIONS(OWN, "Advise:"), CLI_INCLUDE_OPTIONS(CLI_REPORT_OPTIONS, "Report:"),
-    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Page:"), POPT_TABLEEND};
+    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, NULL), POPT_TABLEEND};
 
 /** What a page is made from. */
 typedef struct result {

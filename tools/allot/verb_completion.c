@@ -1,72 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * allot completion: writes the completion script of a shell. Everything in it comes from the table
- * of verbs and their popt tables, so it never differs from what the command accepts.
- *
- * What an option's value may be is read from its placeholder in --help: words joined by "|" are the
- * choices, a placeholder that ends in FILE is a file.
+ * of verbs and their popt tables, so it never differs from what the command accepts. What a value
+ * may be is in cli_options.c.
  */
 #include <string.h>
 
+#include "cli_options.h"
 #include "verbs.h"
 
-/** Writes one option of a verb. */
-typedef void (*option_fn)(const char *verb, const struct poptOption *option);
-
-static const struct poptOption HELP = {"help", 'h', POPT_ARG_NONE, NULL, 0, "Show this text", NULL};
-
-static bool is_end(const struct poptOption *option)
+/* Words of an argument that is no file, NULL where it is one. */
+static const char *argument_words(const cli_verb *verb)
 {
-    return option->longName == NULL && option->shortName == '\0' && option->arg == NULL;
-}
-
-static void each_listed(const char *verb, const struct poptOption *table, option_fn visit)
-{
-    for (const struct poptOption *option = table; option != NULL && !is_end(option); option++) {
-        const unsigned kind = option->argInfo & POPT_ARG_MASK;
-        if (kind == POPT_ARG_INCLUDE_TABLE) {
-            each_listed(verb, option->arg, visit);
-        } else if (option->longName != NULL && (option->argInfo & POPT_ARGFLAG_DOC_HIDDEN) == 0) {
-            visit(verb, option);
-        }
-    }
-}
-
-static void each_option(const cli_verb *verb, option_fn visit)
-{
-    each_listed(verb->name, verb->options, visit);
-    visit(verb->name, &HELP);
-}
-
-static bool takes_value(const struct poptOption *option)
-{
-    const unsigned kind = option->argInfo & POPT_ARG_MASK;
-    return kind != POPT_ARG_NONE && kind != POPT_ARG_VAL;
-}
-
-static const char *placeholder(const struct poptOption *option)
-{
-    return option->argDescrip != NULL ? option->argDescrip : "VALUE";
-}
-
-static bool is_choice(const struct poptOption *option)
-{
-    return takes_value(option) && strchr(placeholder(option), '|') != NULL;
-}
-
-static bool is_file(const struct poptOption *option)
-{
-    const char *const text = placeholder(option);
-    const size_t length = strlen(text);
-    return takes_value(option) && length >= 4 && strcmp(text + length - 4, "FILE") == 0;
-}
-
-/* Write a text with each '|' as a space: the choices of an option. */
-static void put_choices(const struct poptOption *option)
-{
-    for (const char *at = placeholder(option); *at != '\0'; at++) {
-        putchar(*at == '|' ? ' ' : *at);
-    }
+    return strchr(verb->arguments, '|') != NULL ? verb->arguments : NULL;
 }
 
 /* Write a text inside '...' of a shell, with a backslash before each of `special`. */
@@ -84,92 +30,181 @@ static void put_quoted(const char *text, const char *special)
     }
 }
 
-static void bash_name(const char *verb, const struct poptOption *option)
+/* Write words inside '...', divided by spaces. */
+static void put_words(const char *words, const char *special)
 {
-    (void)verb;
-    printf(" --%s", option->longName);
-}
-
-static void bash_value(const char *verb, const struct poptOption *option)
-{
-    (void)verb;
-    if (is_choice(option)) {
-        printf("        --%s) words='", option->longName);
-        put_choices(option);
-        fputs("' ;;\n", stdout);
-    } else if (takes_value(option)) {
-        /* No words: bash falls back to files, which is right for files and harmless otherwise. */
-        printf("        --%s) return ;;\n", option->longName);
+    for (const char *at = words; *at != '\0'; at++) {
+        const char letter[2] = {*at, '\0'};
+        put_quoted(*at == '|' ? " " : letter, special);
     }
 }
 
+static void put_verbs(void)
+{
+    for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
+        printf("%s%s", i == 0 ? "" : " ", CLI_VERBS[i]->name);
+    }
+}
+
+static void bash_name(void *context, const struct poptOption *option)
+{
+    (void)context;
+    printf(" --%s", option->longName);
+}
+
+static void bash_value(void *context, const struct poptOption *option)
+{
+    (void)context;
+    const cli_value value = cli_option_value(option);
+    if (value == CLI_VALUE_NONE) {
+        return;
+    }
+    printf("        --%s", option->longName);
+    if (option->shortName != '\0') {
+        printf(" | -%c", option->shortName);
+    }
+    if (value == CLI_VALUE_WORDS) {
+        fputs(") words='", stdout);
+        put_words(cli_option_words(option), "");
+        fputs("' ;;\n", stdout);
+    } else if (value == CLI_VALUE_FREE) {
+        fputs(") compopt +o default 2>/dev/null ;;\n", stdout);
+    } else {
+        fputs(") ;;\n", stdout); /* no words: bash falls back to files */
+    }
+}
+
+static void bash_verb(const cli_verb *verb)
+{
+    printf("    *:%s)\n        case $option in\n", verb->name);
+    cli_each_option(verb, bash_value, NULL);
+    fputs("        *)\n", stdout);
+    if (argument_words(verb) != NULL) {
+        fputs("            words='", stdout);
+        put_words(argument_words(verb), "");
+        fputs("'\n", stdout);
+    }
+    fputs("            [[ $whole != -* ]] || words='", stdout);
+    cli_each_option(verb, bash_name, NULL);
+    fputs("' ;;\n        esac\n        ;;\n", stdout);
+}
+
+/*
+ * `whole` is the word at the cursor. Bash takes '=' and ':' for ends of words and replaces what
+ * follows the last of them only: `kept` is what stands before that.
+ */
 static void write_bash(void)
 {
     fputs("# bash completion of allot, written by: allot completion bash\n"
           "_allot()\n"
           "{\n"
-          "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-          "    local words=\n"
-          "    COMPREPLY=()\n"
-          "    if [ \"$current\" = = ]; then\n"
-          "        current=\n"
-          "    elif [ \"$previous\" = = ]; then\n"
-          "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+          "    local line=${COMP_LINE:0:COMP_POINT}\n"
+          "    local whole=${line##*[[:space:]]}\n"
+          "    local -a typed\n"
+          "    read -ra typed <<<\"$line\"\n"
+          "    local at=${#typed[@]} option= prefix= words= word\n"
+          "    [[ -z $whole ]] || at=$((at - 1))\n"
+          "    if [[ $whole == --*=* ]]; then\n"
+          "        option=${whole%%=*}\n"
+          "        prefix=$option=\n"
+          "    elif [[ $at -gt 0 ]]; then\n"
+          "        option=${typed[at - 1]}\n"
           "    fi\n"
-          "    case $COMP_CWORD:${COMP_WORDS[1]} in\n"
+          "    COMPREPLY=()\n"
+          "    case $at:${typed[1]} in\n"
           "    1:*) words='",
           stdout);
+    put_verbs();
+    fputs(" help --help --version' ;;\n    *:help) words='", stdout);
+    put_verbs();
+    fputs("' ;;\n", stdout);
     for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
-        printf("%s ", CLI_VERBS[i]->name);
-    }
-    fputs("help --help --version' ;;\n", stdout);
-    for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
-        printf("    *:%s)\n        case $previous in\n", CLI_VERBS[i]->name);
-        each_option(CLI_VERBS[i], bash_value);
-        fputs("        *) [ \"${current:0:1}\" = - ] && words='", stdout);
-        each_option(CLI_VERBS[i], bash_name);
-        fputs("' ;;\n        esac\n        ;;\n", stdout);
+        bash_verb(CLI_VERBS[i]);
     }
     fputs("    esac\n"
-          "    [ -z \"$words\" ] || COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+          "    local piece=${COMP_WORDS[COMP_CWORD]}\n"
+          "    [[ $piece == *[!=:]* ]] || piece=\n"
+          "    local kept=${whole%\"$piece\"}\n"
+          "    for word in $words; do\n"
+          "        word=$prefix$word\n"
+          "        [[ $word == \"$whole\"* ]] || continue\n"
+          "        COMPREPLY+=(\"${word#\"$kept\"}\")\n"
+          "        [[ $word != *[:+] ]] || compopt -o nospace 2>/dev/null\n"
+          "    done\n"
           "}\n"
           "complete -o default -F _allot allot\n",
           stdout);
 }
 
-static void zsh_option(const char *verb, const struct poptOption *option)
+static void zsh_words(const char *words)
 {
-    (void)verb;
+    fputs(": _allot_words ", stdout);
+    put_words(words, ":\\");
+}
+
+static void zsh_value(const struct poptOption *option)
+{
+    putchar(':');
+    put_quoted(cli_option_placeholder(option), "[]:\\");
+    switch (cli_option_value(option)) {
+    case CLI_VALUE_WORDS:
+        zsh_words(cli_option_words(option));
+        break;
+    case CLI_VALUE_FILE:
+        fputs(":_files", stdout);
+        break;
+    case CLI_VALUE_FOLDER:
+        fputs(":_files -/", stdout);
+        break;
+    default:
+        fputs(": ", stdout);
+        break;
+    }
+}
+
+static void zsh_option(void *context, const struct poptOption *option)
+{
+    (void)context;
+    const bool has_value = cli_option_value(option) != CLI_VALUE_NONE;
+    const char *const equals = has_value ? "=" : "";
     fputs(" \\\n            ", stdout);
     if (option->shortName != '\0') {
         printf("'(-%c --%s)'{-%c,--%s%s}'[", option->shortName, option->longName, option->shortName,
-               option->longName, takes_value(option) ? "=" : "");
+               option->longName, equals);
     } else {
-        printf("'--%s%s[", option->longName, takes_value(option) ? "=" : "");
+        printf("'--%s%s[", option->longName, equals);
     }
     put_quoted(option->descrip != NULL ? option->descrip : "", "[]:\\");
     putchar(']');
-    if (takes_value(option)) {
-        putchar(':');
-        put_quoted(is_choice(option) ? "value" : placeholder(option), "[]:\\");
-        putchar(':');
-        if (is_choice(option)) {
-            putchar('(');
-            put_choices(option);
-            putchar(')');
-        } else if (is_file(option)) {
-            fputs("_files", stdout);
-        } else {
-            putchar(' ');
-        }
+    if (has_value) {
+        zsh_value(option);
     }
     putchar('\'');
+}
+
+static void zsh_verb(const cli_verb *verb)
+{
+    printf("    %s)\n        _arguments", verb->name);
+    cli_each_option(verb, zsh_option, NULL);
+    fputs(" \\\n            '*:file", stdout);
+    if (argument_words(verb) != NULL) {
+        zsh_words(argument_words(verb));
+    } else {
+        fputs(":_files", stdout);
+    }
+    fputs("'\n        ;;\n", stdout);
 }
 
 static void write_zsh(void)
 {
     fputs("#compdef allot\n"
           "# zsh completion of allot, written by: allot completion zsh\n"
+          "# Words; those that end in : or + are continued.\n"
+          "_allot_words()\n"
+          "{\n"
+          "    compadd -S '' -- ${(M)@:#*[:+]}\n"
+          "    compadd -- ${@:#*[:+]}\n"
+          "}\n"
           "_allot()\n"
           "{\n"
           "    local -a verbs\n"
@@ -180,8 +215,8 @@ static void write_zsh(void)
         put_quoted(CLI_VERBS[i]->summary, ":\\");
         putchar('\'');
     }
-    fputs("\n    )\n"
-          "    if (( CURRENT == 2 )); then\n"
+    fputs("\n        'help:Show the options of a verb'\n    )\n"
+          "    if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then\n"
           "        _describe verb verbs\n"
           "        return\n"
           "    fi\n"
@@ -191,9 +226,7 @@ static void write_zsh(void)
           "    case $verb in\n",
           stdout);
     for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
-        printf("    %s)\n        _arguments", CLI_VERBS[i]->name);
-        each_option(CLI_VERBS[i], zsh_option);
-        fputs(" \\\n            '*:file:_files'\n        ;;\n", stdout);
+        zsh_verb(CLI_VERBS[i]);
     }
     fputs("    esac\n"
           "}\n"
@@ -205,33 +238,66 @@ static void write_zsh(void)
           stdout);
 }
 
-static void fish_option(const char *verb, const struct poptOption *option)
+static void fish_value(const struct poptOption *option)
 {
-    printf("complete -c allot -n '__fish_seen_subcommand_from %s' -l %s", verb, option->longName);
+    switch (cli_option_value(option)) {
+    case CLI_VALUE_WORDS:
+        fputs(" -x -a '", stdout);
+        put_words(cli_option_words(option), "\\");
+        putchar('\'');
+        break;
+    case CLI_VALUE_FILE:
+        fputs(" -r -F", stdout);
+        break;
+    case CLI_VALUE_FOLDER:
+        fputs(" -x -a '(__fish_complete_directories)'", stdout);
+        break;
+    case CLI_VALUE_FREE:
+        fputs(" -x", stdout);
+        break;
+    default:
+        break;
+    }
+}
+
+static void fish_option(void *context, const struct poptOption *option)
+{
+    const cli_verb *const verb = context;
+    printf("complete -c allot -n '__fish_seen_subcommand_from %s' -l %s", verb->name,
+           option->longName);
     if (option->shortName != '\0') {
         printf(" -s %c", option->shortName);
     }
-    if (is_choice(option)) {
-        fputs(" -x -a '", stdout);
-        put_choices(option);
-        putchar('\'');
-    } else if (takes_value(option)) {
-        fputs(is_file(option) ? " -r -F" : " -x", stdout);
-    }
+    fish_value(option);
     fputs(" -d '", stdout);
     put_quoted(option->descrip != NULL ? option->descrip : "", "\\");
     fputs("'\n", stdout);
+}
+
+static void fish_verb(const cli_verb *verb)
+{
+    printf("complete -c allot -n __fish_use_subcommand -f -a %s -d '", verb->name);
+    put_quoted(verb->summary, "");
+    fputs("'\n", stdout);
+    cli_each_option(verb, fish_option, (void *)(uintptr_t)verb);
+    if (argument_words(verb) != NULL) {
+        printf("complete -c allot -n '__fish_seen_subcommand_from %s' -f -a '", verb->name);
+        put_words(argument_words(verb), "\\");
+        fputs("'\n", stdout);
+    }
 }
 
 static void write_fish(void)
 {
     fputs("# fish completion of allot, written by: allot completion fish\n", stdout);
     for (size_t i = 0; CLI_VERBS[i] != NULL; i++) {
-        printf("complete -c allot -n __fish_use_subcommand -f -a %s -d '", CLI_VERBS[i]->name);
-        put_quoted(CLI_VERBS[i]->summary, "");
-        fputs("'\n", stdout);
-        each_option(CLI_VERBS[i], fish_option);
+        fish_verb(CLI_VERBS[i]);
     }
+    fputs("complete -c allot -n __fish_use_subcommand -f -a help -d 'Show the options of a verb'\n"
+          "complete -c allot -n '__fish_seen_subcommand_from help' -f -a '",
+          stdout);
+    put_verbs();
+    fputs("'\n", stdout);
 }
 
 static const struct shell {

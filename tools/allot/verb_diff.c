@@ -12,7 +12,7 @@ static const struct poptOption OWN[] = {{"tolerance", 't', POPT_ARG_DOUBLE, &tol
 
 static const struct poptOption OPTIONS[] = {
     CLI_INCLUDE_OPTIONS(OWN, "Compare:"), CLI_INCLUDE_OPTIONS(CLI_REPORT_OPTIONS, "Report:"),
-    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Page:"), POPT_TABLEEND};
+    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, NULL), POPT_TABLEEND};
 
 typedef struct pair {
     cli_subject a;
@@ -87,9 +87,9 @@ static cli_exit run(const char *const *files, size_t count)
     return code;
 }
 
-const cli_verb cli_verb_diff = {
-    .name = "diff",
-    .arguments = "FILE FILE",
-    .summary = "What differs between two traces (exit 1 if the second needs more)",
-    .options = OPTIONS,
-    .run = run};
+const cli_verb cli_verb_diff = {.name = "diff",
+                                .arguments = "FILE FILE",
+                                .summary = "Compare two traces: what grew, by line of code",
+                                .found = "the second trace needs more memory than the first",
+                                .options = OPTIONS,
+                                .run = run};

@@ -9,18 +9,18 @@ static const char *limit;
 
 static const struct poptOption OWN[] = {
     {"at", 'a', POPT_ARG_STRING, &at, 0,
-     "Moment: peak, peak:reserved, oom, oom:2, start, end, an event's number, +1.5s (default: the "
-     "last oom, else the peak)",
+     "peak, peak:reserved, oom, oom:2, start, end, an event's number or +1.5s (default: the last "
+     "oom, else the peak)",
      "MOMENT"},
-    {"by", 'b', POPT_ARG_STRING, &by, 0, "Group by (default: line)",
-     "line|stack|category|stream|pool"},
+    {"by", 'b', POPT_ARG_STRING, &by, 0, "line, stack, category, stream or pool (default: line)",
+     "GROUP"},
     {"limit", '\0', POPT_ARG_STRING, &limit, 0,
      "Size of the device, to see what others held at an oom", "SIZE"},
     POPT_TABLEEND};
 
 static const struct poptOption OPTIONS[] = {
     CLI_INCLUDE_OPTIONS(OWN, "Explain:"), CLI_INCLUDE_OPTIONS(CLI_REPORT_OPTIONS, "Report:"),
-    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Page:"), POPT_TABLEEND};
+    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, NULL), POPT_TABLEEND};
 
 /** What the command line asks for, read. */
 typedef struct request {
@@ -92,9 +92,10 @@ static cli_exit run(const char *const *files, size_t count)
     return code;
 }
 
-const cli_verb cli_verb_explain = {.name = "explain",
-                                   .arguments = "FILE",
-                                   .summary =
-                                       "Who holds memory at a moment, and why an allocation failed",
-                                   .options = OPTIONS,
-                                   .run = run};
+const cli_verb cli_verb_explain = {
+    .name = "explain",
+    .arguments = "FILE",
+    .summary = "Show who holds memory at a moment, and why an allocation failed",
+    .found = "the allocation failed by fragmentation: enough was free, in pieces",
+    .options = OPTIONS,
+    .run = run};

@@ -17,14 +17,16 @@
 static char *format_name;
 static char *output_path;
 
-static const struct poptOption OPTIONS[] = {
+static const struct poptOption OWN[] = {
     {"to", 't', POPT_ARG_STRING, &format_name, 0,
-     "Format to write; without it, the output's name decides "
-     "(.pickle, .json, .allot, .csv, .folded)",
-     "torch-pickle|chrome|allot|csv|folded"},
+     "torch-pickle, chrome, allot, csv or folded; without it, the output's name decides (.pickle, "
+     ".json, .allot, .csv, .folded)",
+     "FORMAT"},
     {"output", 'o', POPT_ARG_STRING, &output_path, 0,
      "Where to write, default standard output; a name that ends in .gz is compressed", "FILE"},
     POPT_TABLEEND};
+
+static const struct poptOption OPTIONS[] = {CLI_INCLUDE_OPTIONS(OWN, "Export:"), POPT_TABLEEND};
 
 /** What a name's ending says about the format. */
 static const struct {
@@ -224,7 +226,7 @@ static cli_exit run(const char *const *files, size_t count)
 const cli_verb cli_verb_export = {
     .name = "export",
     .arguments = "FILE",
-    .summary = "write a trace in another format",
+    .summary = "Write a trace in another format",
     .options = OPTIONS,
     .run = run,
 };

@@ -4,7 +4,7 @@
 #include "verbs.h"
 
 static const struct poptOption OPTIONS[] = {CLI_INCLUDE_OPTIONS(CLI_REPORT_OPTIONS, "Report:"),
-                                            CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Page:"),
+                                            CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, NULL),
                                             POPT_TABLEEND};
 
 static allot_status page(const void *context, const allot_html_options *options,
@@ -66,6 +66,6 @@ static cli_exit run(const char *const *files, size_t count)
 
 const cli_verb cli_verb_inspect = {.name = "inspect",
                                    .arguments = "FILE",
-                                   .summary = "What a trace holds: segments, peaks, settings",
+                                   .summary = "Show what a trace holds: segments, peaks, settings",
                                    .options = OPTIONS,
                                    .run = run};

@@ -74,7 +74,7 @@ static cli_exit run(const char *const *files, size_t count)
 
 const cli_verb cli_verb_leaks = {.name = "leaks",
                                  .arguments = "FILE",
-                                 .summary =
-                                     "What grows from step to step (exit 1 if a leak is found)",
+                                 .summary = "Find memory that grows from step to step",
+                                 .found = "a leak",
                                  .options = OPTIONS,
                                  .run = run};

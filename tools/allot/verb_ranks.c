@@ -68,9 +68,9 @@ static cli_exit run(const char *const *files, size_t count)
     return code;
 }
 
-const cli_verb cli_verb_ranks = {
-    .name = "ranks",
-    .arguments = "FILE...",
-    .summary = "The traces of several ranks side by side (exit 1 if one stands out)",
-    .options = OPTIONS,
-    .run = run};
+const cli_verb cli_verb_ranks = {.name = "ranks",
+                                 .arguments = "FILE...",
+                                 .summary = "Compare the traces of several ranks",
+                                 .found = "a rank stands out",
+                                 .options = OPTIONS,
+                                 .run = run};

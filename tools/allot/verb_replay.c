@@ -16,11 +16,11 @@ static struct {
     int json;
 } opt;
 
-static const struct poptOption OPTIONS[] = {
+static const struct poptOption OWN[] = {
     {"check", 'c', POPT_ARG_NONE, &opt.check, 0,
      "Compare every event with what the exact model does", NULL},
     {"model", 'm', POPT_ARG_ARGV, &opt.models, 0,
-     "Replay through this model: torch:SETTINGS, async, bfc, rmm:...; may be repeated", "MODEL"},
+     "torch:SETTINGS, async, bfc, rmm:pool, rmm:arena or rmm:binning; may be repeated", "MODEL"},
     {"limit", 'l', POPT_ARG_STRING, &opt.limit, 0, "Memory of the device (default: no limit)",
      "SIZE"},
     {"fraction", 'f', POPT_ARG_STRING, &opt.fraction, 0,
@@ -33,6 +33,8 @@ static const struct poptOption OPTIONS[] = {
      "Go on after a request that fails (default: the first ends the replay)", NULL},
     {"json", '\0', POPT_ARG_NONE, &opt.json, 0, "Write JSON (docs/json.md)", NULL},
     POPT_TABLEEND};
+
+static const struct poptOption OPTIONS[] = {CLI_INCLUDE_OPTIONS(OWN, "Replay:"), POPT_TABLEEND};
 
 /** What the command line says, checked. */
 typedef struct conditions {
@@ -210,7 +212,8 @@ static cli_exit run(const char *const *files, size_t count)
 const cli_verb cli_verb_replay = {
     .name = "replay",
     .arguments = "FILE",
-    .summary = "Replay a trace: check it against the exact model, or try other settings",
+    .summary = "Replay a trace: check the model, or try other settings",
+    .found = "--check found a difference from the recording",
     .options = OPTIONS,
     .run = run,
 };

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli_options.h"
+
+#include <string.h>
+
+const struct poptOption CLI_HELP_OPTIONS[] = {
+    {"help", 'h', POPT_ARG_NONE, NULL, CLI_OPTION_HELP, "Show this text", NULL}, POPT_TABLEEND};
+
+/** Placeholders whose values are a few words, or begin with them. */
+static const struct {
+    const char *placeholder;
+    const char *words;
+} WORDS[] = {
+    {"FORMAT", "torch-pickle chrome allot csv folded"},
+    {"GROUP", "line stack category stream pool"},
+    {"MODEL", "torch torch: async bfc rmm:pool rmm:arena rmm:binning"},
+    {"MOMENT", "peak peak:allocated peak:active peak:requested peak:reserved oom oom: start end "
+               "event: us: +"},
+    {"SETTINGS", "expandable_segments:True max_split_size_mb: roundup_power2_divisions: "
+                 "garbage_collection_threshold:"},
+};
+
+static bool is_end(const struct poptOption *option)
+{
+    return option->longName == NULL && option->shortName == '\0' && option->arg == NULL;
+}
+
+static void each_listed(const struct poptOption *table, cli_option_fn visit, void *context)
+{
+    for (const struct poptOption *option = table; !is_end(option); option++) {
+        const unsigned kind = option->argInfo & POPT_ARG_MASK;
+        if (kind == POPT_ARG_INCLUDE_TABLE) {
+            each_listed(option->arg, visit, context);
+        } else if (option->longName != NULL && (option->argInfo & POPT_ARGFLAG_DOC_HIDDEN) == 0) {
+            visit(context, option);
+        }
+    }
+}
+
+void cli_each_option(const cli_verb *verb, cli_option_fn visit, void *context)
+{
+    each_listed(verb->options, visit, context);
+    each_listed(CLI_HELP_OPTIONS, visit, context);
+}
+
+const char *cli_option_placeholder(const struct poptOption *option)
+{
+    return option->argDescrip != NULL ? option->argDescrip : "VALUE";
+}
+
+const char *cli_option_words(const struct poptOption *option)
+{
+    const char *const placeholder = cli_option_placeholder(option);
+    if (strchr(placeholder, '|') != NULL) {
+        return placeholder;
+    }
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (strcmp(WORDS[i].placeholder, placeholder) == 0) {
+            return WORDS[i].words;
+        }
+    }
+    return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text);
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+cli_value cli_option_value(const struct poptOption *option)
+{
+    const unsigned kind = option->argInfo & POPT_ARG_MASK;
+    if (kind == POPT_ARG_NONE || kind == POPT_ARG_VAL) {
+        return CLI_VALUE_NONE;
+    }
+    if (cli_option_words(option) != NULL) {
+        return CLI_VALUE_WORDS;
+    }
+    const char *const placeholder = cli_option_placeholder(option);
+    return ends_with(placeholder, "FILE")     ? CLI_VALUE_FILE
+           : ends_with(placeholder, "FOLDER") ? CLI_VALUE_FOLDER
+                                              : CLI_VALUE_FREE;
+}
