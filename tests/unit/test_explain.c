@@ -267,6 +267,104 @@ static void inferred_categories_add_up_to_the_models_arithmetic(void)
     }
 }
 
+enum { LAYERS = 6 };
+static const maker_frame LAYER[] = {{"/app/net.py", "forward", 5}, {"/app/train.py", "main", 30}};
+static const maker_frame SCRATCH[] = {{"/app/net.py", "forward", 6}, {"/app/train.py", "main", 30}};
+static const maker_frame HEAD[] = {{"/app/net.py", "forward", 9}, {"/app/train.py", "main", 30}};
+
+/*
+ * A forward pass whose layers make a value and a scratch each, then the head's value, at which
+ * memory runs out. Values are kept for a backward pass, or each only until the next is made.
+ */
+static allot_history *cut_off_pass(bool is_kept, allot_trace **trace)
+{
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 100 * MIB);
+    for (uint64_t i = 0; i < LAYERS; i++) {
+        maker_stack(&m, LAYER, 2);
+        maker_alloc(&m, MAKER_BASE + 4 * i * MIB, 4 * MIB);
+        maker_stack(&m, SCRATCH, 2);
+        maker_alloc(&m, MAKER_BASE + 50 * MIB, 4 * MIB);
+        maker_free(&m, MAKER_BASE + 50 * MIB, 4 * MIB);
+        if (!is_kept && i != 0) {
+            maker_free(&m, MAKER_BASE + 4 * (i - 1) * MIB, 4 * MIB);
+        }
+    }
+    maker_stack(&m, HEAD, 2);
+    maker_alloc(&m, MAKER_BASE + 60 * MIB, 8 * MIB);
+    maker_event(&m, ALLOT_EVENT_OOM, 0, 200 * MIB);
+    return maker_finish(&m, trace);
+}
+
+static void a_pass_that_an_oom_cuts_off_is_known_by_what_it_kept(void)
+{
+    for (int is_kept = 0; is_kept < 2; is_kept++) {
+        allot_trace *trace = NULL;
+        allot_history *const history = cut_off_pass(is_kept != 0, &trace);
+        allot_categories *categories = NULL;
+        REQUIRE_OK(allot_categories_create(history, &categories));
+        uint32_t oom = 0;
+        CHECK_OK(allot_history_find(history, "oom", &oom));
+        CHECK_EQ(requested_of(history, categories, oom, ALLOT_CATEGORY_ACTIVATION),
+                 is_kept != 0 ? (4 * LAYERS + 8) * MIB : 0);
+        CHECK_EQ(requested_of(history, categories, oom, ALLOT_CATEGORY_TEMPORARY),
+                 is_kept != 0 ? 0 : 12 * MIB);
+        allot_categories_destroy(categories);
+        maker_end(history, trace);
+    }
+}
+
+static void only_what_a_forward_pass_meets_is_input(void)
+{
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 100 * MIB);
+    maker_stack(&m, &TRAIN, 1);
+    maker_alloc(&m, MAKER_BASE, 2 * MIB);
+    maker_free(&m, MAKER_BASE, 2 * MIB);
+    maker_alloc(&m, MAKER_BASE, 3 * MIB);
+    maker_stack(&m, LAYER, 2);
+    maker_alloc(&m, MAKER_BASE + 4 * MIB, 4 * MIB);
+    maker_free(&m, MAKER_BASE + 4 * MIB, 4 * MIB);
+    maker_free(&m, MAKER_BASE, 3 * MIB);
+    allot_trace *trace = NULL;
+    allot_history *const history = maker_finish(&m, &trace);
+    allot_categories *categories = NULL;
+    REQUIRE_OK(allot_categories_create(history, &categories));
+    CHECK_EQ(allot_categories_all(categories)[0], ALLOT_CATEGORY_TEMPORARY);
+    CHECK_EQ(allot_categories_all(categories)[1], ALLOT_CATEGORY_INPUT);
+    CHECK_EQ(allot_categories_all(categories)[2], ALLOT_CATEGORY_TEMPORARY);
+    allot_categories_destroy(categories);
+    maker_end(history, trace);
+}
+
+/* One program, once stopped by an oom and once not: the same code, so the same categories. */
+static void an_oom_changes_no_category(void)
+{
+    allot_trace *traces[2] = {NULL};
+    allot_history *const stopped = open_recorded("oracle/finetune_11gib_oom.pickle.gz", &traces[0]);
+    if (stopped == NULL) {
+        return;
+    }
+    allot_history *const whole = open_recorded("oracle/finetune_80gib.pickle.gz", &traces[1]);
+    REQUIRE(whole != NULL);
+    allot_categories *categories[2] = {NULL};
+    REQUIRE_OK(allot_categories_create(stopped, &categories[0]));
+    REQUIRE_OK(allot_categories_create(whole, &categories[1]));
+    uint32_t oom = 0;
+    CHECK_OK(allot_history_find(stopped, "oom", &oom));
+    const uint32_t same = 27047; /* the event of the whole run at which the other one stopped */
+    CHECK_EQ(allot_history_value(stopped, ALLOT_MEASURE_REQUESTED, oom),
+             allot_history_value(whole, ALLOT_MEASURE_REQUESTED, same));
+    for (int c = 0; c < ALLOT_CATEGORY_COUNT; c++) {
+        CHECK_EQ(requested_of(stopped, categories[0], oom, (allot_category)c),
+                 requested_of(whole, categories[1], same, (allot_category)c));
+    }
+    allot_categories_destroy(categories[0]);
+    allot_categories_destroy(categories[1]);
+    maker_end(stopped, traces[0]);
+    maker_end(whole, traces[1]);
+}
+
 static void the_recorded_oom_is_fragmentation(void)
 {
     allot_trace *trace = NULL;
@@ -321,6 +419,10 @@ static const check_test TESTS[] = {
     {"an_event_that_is_no_oom_is_refused", an_event_that_is_no_oom_is_refused},
     {"inferred_categories_add_up_to_the_models_arithmetic",
      inferred_categories_add_up_to_the_models_arithmetic},
+    {"a_pass_that_an_oom_cuts_off_is_known_by_what_it_kept",
+     a_pass_that_an_oom_cuts_off_is_known_by_what_it_kept},
+    {"only_what_a_forward_pass_meets_is_input", only_what_a_forward_pass_meets_is_input},
+    {"an_oom_changes_no_category", an_oom_changes_no_category},
     {"the_recorded_oom_is_fragmentation", the_recorded_oom_is_fragmentation},
     {"the_real_oom_is_exhausted", the_real_oom_is_exhausted},
 };
