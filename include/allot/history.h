@@ -70,7 +70,7 @@ typedef struct allot_allocations {
     const uint32_t *use;                  /**< n-th use of the address, from 0. */
     const uint32_t *stack;                /**< allot_trace_stack(), or ALLOT_NONE. */
     const uint32_t *stream;
-    const uint32_t *pool;     /**< allot_trace_pool(), or ALLOT_NONE. */
+    const uint32_t *pool;     /**< Recorded, or of its segment; ALLOT_NONE: nobody says. */
     const uint32_t *metadata; /**< user_metadata: string, or ALLOT_NONE. */
     const uint8_t *category;  /**< allot_category as in the file. */
 } allot_allocations;
@@ -90,7 +90,7 @@ typedef struct allot_held {
     uint32_t begin_event; /**< ALLOT_NONE: before the trace. */
     uint32_t end_event;   /**< ALLOT_NONE: held at the end. */
     uint32_t stream;
-    uint32_t pool;  /**< allot_trace_pool(), or ALLOT_NONE. */
+    uint32_t pool;  /**< Recorded, or the device's only one; ALLOT_NONE: nobody says. */
     uint32_t stack; /**< That took it from the driver, or ALLOT_NONE. */
     bool is_large;  /**< Of the pool for requests over 1 MiB. */
     bool is_expandable;

@@ -23,6 +23,9 @@ static allot_status build(allot_history *history, const alloti_progress *progres
         status = alloti_history_build_table(history, progress);
     }
     if (status == ALLOT_STATUS_OK) {
+        status = alloti_history_build_pools(history);
+    }
+    if (status == ALLOT_STATUS_OK) {
         status = alloti_history_build_sizes(history);
     }
     if (status == ALLOT_STATUS_OK) {

@@ -3,8 +3,9 @@
  * What a history is made of, for the files history*.c. Everything else uses <allot/history.h>.
  *
  * Built in this order, each step from those before it: memory held (history_held.c), the table of
- * allocations (history_table.c), sizes of their blocks (history_size.c), timelines and shares
- * (history_time.c, history_share.c). Afterwards nothing changes.
+ * allocations (history_table.c), pools that were not recorded (history_pool.c), sizes of the blocks
+ * (history_size.c), timelines and shares (history_time.c, history_share.c). Afterwards nothing
+ * changes.
  */
 #ifndef ALLOTI_REPLAY_HISTORY_H
 #define ALLOTI_REPLAY_HISTORY_H
@@ -65,6 +66,12 @@ struct allot_history {
 /** Segments of the device at the end of the trace. [*count] */
 const allot_segment *alloti_history_final_segments(const allot_history *history, uint32_t *count);
 
+/**
+ * Rows of `held` that end, in the order of their end events. The caller frees *out [*count].
+ */
+ALLOT_NODISCARD allot_status alloti_history_held_ends(const allot_history *history, uint32_t **out,
+                                                      uint64_t *count);
+
 /** End of a range, the largest address where it would overflow. */
 static inline uint64_t alloti_range_end(uint64_t address, uint64_t size)
 {
@@ -83,6 +90,7 @@ static inline bool alloti_is_live(uint32_t begin, uint32_t end, uint32_t event)
 ALLOT_NODISCARD allot_status alloti_history_build_held(allot_history *history);
 ALLOT_NODISCARD allot_status alloti_history_build_table(allot_history *history,
                                                         const alloti_progress *progress);
+ALLOT_NODISCARD allot_status alloti_history_build_pools(allot_history *history);
 ALLOT_NODISCARD allot_status alloti_history_build_sizes(allot_history *history);
 ALLOT_NODISCARD allot_status alloti_history_build_timelines(allot_history *history);
 ALLOT_NODISCARD allot_status alloti_history_build_shares(allot_history *history);

@@ -356,3 +356,28 @@ allot_status alloti_history_build_held(allot_history *history)
     alloti_bitset_fini(&b.live);
     return status;
 }
+
+allot_status alloti_history_held_ends(const allot_history *history, uint32_t **out, uint64_t *count)
+{
+    uint64_t *const keys = alloti_alloc_array(history->held_count + 1, sizeof *keys);
+    uint32_t *const rows = alloti_alloc_array(history->held_count + 1, sizeof *rows);
+    if (keys == NULL || rows == NULL) {
+        free(keys);
+        free(rows);
+        return alloti_fail_memory(history->held_count * (sizeof *keys + sizeof *rows));
+    }
+    uint64_t used = 0;
+    for (uint64_t h = 0; h < history->held_count; h++) {
+        if (history->held[h].end_event != ALLOT_NONE) {
+            keys[used++] = (uint64_t)history->held[h].end_event << 32 | h;
+        }
+    }
+    qsort(keys, used, sizeof *keys, compare_u64);
+    for (uint64_t i = 0; i < used; i++) {
+        rows[i] = (uint32_t)keys[i];
+    }
+    free(keys);
+    *out = rows;
+    *count = used;
+    return ALLOT_STATUS_OK;
+}

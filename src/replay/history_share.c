@@ -87,40 +87,31 @@ static void follow_allocations(const shares *s)
     }
 }
 
-static int compare_u64(const void *a, const void *b)
+static void end_held(const shares *s, const allot_held *held)
 {
-    const uint64_t left = *(const uint64_t *)a;
-    const uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
+    held_item(s, held)->reserved -= held->size;
 }
 
 static allot_status follow_held(const shares *s)
 {
     const allot_history *const history = s->history;
-    uint64_t *const ends = alloti_alloc_array(history->held_count + 1, sizeof *ends);
-    if (ends == NULL) {
-        return alloti_fail_memory(history->held_count * sizeof *ends);
-    }
+    uint32_t *ends = NULL;
     uint64_t end_count = 0;
-    for (uint64_t h = 0; h < history->held_count; h++) {
-        if (history->held[h].end_event != ALLOT_NONE) {
-            ends[end_count++] = (uint64_t)history->held[h].end_event << 32 | h;
-        }
+    const allot_status status = alloti_history_held_ends(history, &ends, &end_count);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
-    qsort(ends, end_count, sizeof *ends, compare_u64);
     uint64_t ended = 0;
     for (uint64_t h = 0; h < history->held_count; h++) {
         const allot_held *const held = &history->held[h];
         while (held->begin_event != ALLOT_NONE && ended < end_count &&
-               ends[ended] >> 32 <= held->begin_event) {
-            const allot_held *const gone = &history->held[(uint32_t)ends[ended++]];
-            held_item(s, gone)->reserved -= gone->size;
+               history->held[ends[ended]].end_event <= held->begin_event) {
+            end_held(s, &history->held[ends[ended++]]);
         }
         begin_held(s, held);
     }
     while (ended < end_count) {
-        const allot_held *const gone = &history->held[(uint32_t)ends[ended++]];
-        held_item(s, gone)->reserved -= gone->size;
+        end_held(s, &history->held[ends[ended++]]);
     }
     free(ends);
     return ALLOT_STATUS_OK;

@@ -191,36 +191,6 @@ static void correct_block_below(sizer *s, uint32_t row)
     }
 }
 
-static int compare_end(const void *a, const void *b)
-{
-    const uint64_t left = *(const uint64_t *)a;
-    const uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
-/* Rows of `held` that end, in the order of their end events. */
-static allot_status sort_ends(sizer *s)
-{
-    const allot_history *const history = s->history;
-    uint64_t *const keys = alloti_alloc_array(history->held_count + 1, sizeof *keys);
-    s->held_by_end = alloti_alloc_array(history->held_count + 1, sizeof *s->held_by_end);
-    if (keys == NULL || s->held_by_end == NULL) {
-        free(keys);
-        return alloti_fail_memory(history->held_count * sizeof *keys);
-    }
-    for (uint32_t h = 0; h < history->held_count; h++) {
-        if (history->held[h].end_event != ALLOT_NONE) {
-            keys[s->held_end_count++] = (uint64_t)history->held[h].end_event << 32 | h;
-        }
-    }
-    qsort(keys, s->held_end_count, sizeof *keys, compare_end);
-    for (uint64_t i = 0; i < s->held_end_count; i++) {
-        s->held_by_end[i] = (uint32_t)keys[i];
-    }
-    free(keys);
-    return ALLOT_STATUS_OK;
-}
-
 static void add_block(sizer *s, uint32_t row)
 {
     s->row_at[s->place_of[row]] = row;
@@ -298,7 +268,7 @@ allot_status alloti_history_build_sizes(allot_history *history)
     }
     allot_status status = assign_places(&s);
     if (status == ALLOT_STATUS_OK) {
-        status = sort_ends(&s);
+        status = alloti_history_held_ends(history, &s.held_by_end, &s.held_end_count);
     }
     if (status == ALLOT_STATUS_OK) {
         follow_events(&s);

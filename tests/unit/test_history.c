@@ -102,6 +102,66 @@ static void unmapping_the_middle_of_a_range_leaves_two_rests(void)
     maker_end(history, trace);
 }
 
+/* Only segments of the end have a pool in some files: the private one at 40 MiB, the default one.
+ */
+static void what_records_no_pool_belongs_to_the_pool_of_its_segment(void)
+{
+    trace_maker m = maker_begin();
+    uint32_t pools[2] = {0};
+    CHECK_OK(alloti_builder_intern_pool(m.builder, (allot_pool_id){0, 0}, &pools[0]));
+    CHECK_OK(alloti_builder_intern_pool(m.builder, (allot_pool_id){0, 7}, &pools[1]));
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 20 * MIB);
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE + 40 * MIB, 20 * MIB);
+    maker_alloc(&m, MAKER_BASE + 4 * MIB, 4 * MIB);
+    maker_alloc(&m, MAKER_BASE + 44 * MIB, 4 * MIB);
+    maker_free(&m, MAKER_BASE + 44 * MIB, 4 * MIB);
+    maker_alloc(&m, MAKER_BASE + 100 * MIB, 1 * MIB);
+    for (uint32_t i = 0; i < 2; i++) {
+        m.pool = pools[i];
+        maker_segment(&m, MAKER_BASE + i * 40 * MIB, 20 * MIB, 0);
+        maker_block(&m, MAKER_BASE + i * 40 * MIB, 20 * MIB, 0, ALLOT_BLOCK_INACTIVE);
+    }
+    allot_trace *trace = NULL;
+    allot_history *const history = maker_finish(&m, &trace);
+    allot_allocations table;
+    allot_history_get_allocations(history, &table);
+    REQUIRE(table.count == 3);
+    CHECK_EQ(table.pool[0], pools[0]);
+    CHECK_EQ(table.pool[1], pools[1]);
+    CHECK_EQ(table.pool[2], ALLOT_NONE);
+    uint32_t count = 0;
+    const allot_share *const shares = allot_history_pools(history, &count);
+    REQUIRE(count == 3);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK_EQ(shares[i].reserved_peak.size, shares[i].id == ALLOT_NONE ? 0 : 20 * MIB);
+        CHECK_EQ(shares[i].allocation_count, 1);
+    }
+    maker_end(history, trace);
+}
+
+static void the_only_pool_has_what_records_none(void)
+{
+    trace_maker m = maker_begin();
+    uint32_t pool = 0;
+    CHECK_OK(alloti_builder_intern_pool(m.builder, (allot_pool_id){0, 0}, &pool));
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 20 * MIB);
+    maker_event(&m, ALLOT_EVENT_SEGMENT_FREE, MAKER_BASE, 20 * MIB);
+    maker_alloc(&m, MAKER_BASE + 40 * MIB, 4 * MIB);
+    maker_free(&m, MAKER_BASE + 40 * MIB, 4 * MIB);
+    m.pool = pool;
+    maker_segment(&m, MAKER_BASE + 40 * MIB, 20 * MIB, 0);
+    maker_block(&m, MAKER_BASE + 40 * MIB, 20 * MIB, 0, ALLOT_BLOCK_INACTIVE);
+    allot_trace *trace = NULL;
+    allot_history *const history = maker_finish(&m, &trace);
+    uint32_t count = 0;
+    const allot_share *const shares = allot_history_pools(history, &count);
+    REQUIRE(count == 1);
+    CHECK_EQ(shares[0].id, pool);
+    CHECK_EQ(shares[0].reserved_peak.size, 40 * MIB);
+    CHECK_EQ(shares[0].active_peak.size, 4 * MIB);
+    maker_end(history, trace);
+}
+
 static void a_moment_lists_blocks_and_free_ranges(void)
 {
     trace_maker m = maker_begin();
@@ -310,6 +370,9 @@ static const check_test TESTS[] = {
      a_rest_that_is_not_split_off_belongs_to_the_block},
     {"unmapping_the_middle_of_a_range_leaves_two_rests",
      unmapping_the_middle_of_a_range_leaves_two_rests},
+    {"what_records_no_pool_belongs_to_the_pool_of_its_segment",
+     what_records_no_pool_belongs_to_the_pool_of_its_segment},
+    {"the_only_pool_has_what_records_none", the_only_pool_has_what_records_none},
     {"a_moment_lists_blocks_and_free_ranges", a_moment_lists_blocks_and_free_ranges},
     {"frees_that_were_not_logged_are_counted", frees_that_were_not_logged_are_counted},
     {"moments_are_found_by_name_number_and_time", moments_are_found_by_name_number_and_time},
