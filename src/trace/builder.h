@@ -39,7 +39,10 @@ typedef struct alloti_event {
 ALLOT_NODISCARD allot_status alloti_builder_create(alloti_builder **out);
 void alloti_builder_destroy(alloti_builder *builder);
 
-/** Device with this memory kind and number, added if it is new. */
+/**
+ * Device with this memory kind and number, added if it is new. ALLOT_STATUS_FORMAT from a number of
+ * devices on that no machine has. O(devices).
+ */
 ALLOT_NODISCARD allot_status alloti_builder_device(alloti_builder *builder,
                                                    allot_memory_kind memory, uint32_t index,
                                                    uint32_t *out);
@@ -111,8 +114,8 @@ bool alloti_builder_is_empty(const alloti_builder *builder);
 uint64_t alloti_builder_event_count(const alloti_builder *builder, uint32_t device);
 
 /**
- * Sort segments by device and address (stably, blocks go along), give back spare capacity and hand
- * out the trace. The builder is destroyed on success only.
+ * Sort segments by device and address (stably, blocks go along) and hand out the trace. The builder
+ * is destroyed on success only.
  */
 ALLOT_NODISCARD allot_status alloti_builder_finish(alloti_builder *builder,
                                                    allot_trace_format format, allot_trace **out);

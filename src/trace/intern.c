@@ -25,7 +25,7 @@ uint32_t alloti_intern_find(const alloti_intern *table, uint64_t hash, alloti_in
         return ALLOT_NONE;
     }
     const uint32_t low = (uint32_t)hash;
-    for (uint64_t i = hash & table->mask;; i = (i + 1) & table->mask) {
+    for (uint64_t i = low & table->mask;; i = (i + 1) & table->mask) {
         const struct alloti_intern_slot *const slot = &table->slots[i];
         if (slot->index == ALLOT_NONE) {
             return ALLOT_NONE;

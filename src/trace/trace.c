@@ -3,11 +3,12 @@
 #include "trace/trace.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
+#include "trace/columns.h"
 
 const char *allot_trace_format_name(allot_trace_format format)
 {
@@ -66,20 +67,12 @@ bool allot_trace_has(const allot_trace *trace, allot_trace_trait trait)
     return (trace->traits >> (unsigned)trait & 1u) != 0;
 }
 
-void alloti_columns_fini(alloti_columns *columns)
+allot_status alloti_trace_check_room(uint64_t count, const char *what)
 {
-    free(columns->kind);
-    free(columns->category);
-    free(columns->addr);
-    free(columns->size);
-    free(columns->time_ns);
-    free(columns->stream);
-    free(columns->pool);
-    free(columns->stack);
-    free(columns->context);
-    free(columns->metadata);
-    free(columns->total_allocated);
-    free(columns->total_reserved);
+    if (count >= ALLOT_NONE - 1) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "more than %" PRIu32 " %s", ALLOT_NONE - 1, what);
+    }
+    return ALLOT_STATUS_OK;
 }
 
 void allot_trace_destroy(allot_trace *trace)

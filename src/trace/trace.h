@@ -28,7 +28,6 @@ typedef struct alloti_columns {
     uint64_t *total_reserved;
 } alloti_columns;
 
-/** Where a string or a stack lies in its pool; entry n ends where entry n + 1 begins. */
 struct allot_trace {
     allot_trace_format format;
     uint32_t traits; /**< Bit (1 << allot_trace_trait). */
@@ -42,7 +41,7 @@ struct allot_trace {
     char *text; /**< All strings, each followed by a NUL. */
     uint64_t text_size;
     uint64_t text_capacity;
-    uint64_t *string_start; /**< [string_count + 1] */
+    uint64_t *string_start; /**< [string_count + 1]; a string ends where the next one begins. */
     uint64_t string_count;
     uint64_t string_capacity;
 
@@ -82,6 +81,7 @@ struct allot_trace {
     uint64_t setting_capacity;
 };
 
-void alloti_columns_fini(alloti_columns *columns);
+/** The entries of every table stay below ALLOT_NONE: FORMAT if a table of `count` is full. */
+ALLOT_NODISCARD allot_status alloti_trace_check_room(uint64_t count, const char *what);
 
 #endif /* ALLOTI_TRACE_TRACE_H */

@@ -94,6 +94,25 @@ static void a_trace_may_hold_nothing_but_an_empty_stack(void)
     allot_trace_destroy(trace);
 }
 
+static void the_number_of_devices_is_limited(void)
+{
+    alloti_builder *builder = NULL;
+    uint32_t device = 0;
+    uint32_t count = 0;
+    REQUIRE_OK(alloti_builder_create(&builder));
+    allot_status status = ALLOT_STATUS_OK;
+    while (status == ALLOT_STATUS_OK && count < 100000) {
+        status = alloti_builder_device(builder, ALLOT_MEMORY_DEVICE, count, &device);
+        count += status == ALLOT_STATUS_OK;
+    }
+    CHECK_EQ(status, ALLOT_STATUS_FORMAT);
+    CHECK_CONTAINS(allot_error_detail(), "devices");
+    CHECK(count >= 1000);
+    CHECK_OK(alloti_builder_device(builder, ALLOT_MEMORY_DEVICE, count - 1, &device));
+    CHECK_EQ(device, count - 1);
+    alloti_builder_destroy(builder);
+}
+
 static allot_status add_event(alloti_builder *builder, uint32_t device, uint64_t number)
 {
     alloti_event event = ALLOTI_EVENT_INIT;
@@ -312,6 +331,7 @@ static void nothing_can_be_destroyed(void)
 
 static const check_test TESTS[] = {
     {"content_is_stored_once", content_is_stored_once},
+    {"the_number_of_devices_is_limited", the_number_of_devices_is_limited},
     {"a_trace_may_hold_nothing_but_an_empty_stack", a_trace_may_hold_nothing_but_an_empty_stack},
     {"optional_columns_begin_with_the_first_value", optional_columns_begin_with_the_first_value},
     {"segments_are_sorted_and_take_their_blocks_along",
