@@ -25,6 +25,19 @@
 extern "C" {
 #endif
 
+/*
+ * Structs that begin with `struct_size`.
+ *
+ * Options: zero-initialise, set struct_size to the size of the struct, then change fields; NULL is
+ * all defaults. A zero field is its default. What a smaller struct (of an older header) lacks is
+ * zero; a larger one (of a newer header) is taken if what it adds is zero. Every call that takes
+ * options returns ALLOT_STATUS_INVALID where struct_size was not set, and ALLOT_STATUS_UNSUPPORTED
+ * where a field is set that this version of the library does not know.
+ *
+ * What the library fills in (results, statistics, settings): it sets struct_size to what it wrote.
+ * These structs grow only together with the number in the name of the shared library.
+ */
+
 /** An index that points at nothing: no string, no stack, no stream. */
 #define ALLOT_NONE UINT32_MAX
 

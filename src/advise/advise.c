@@ -13,6 +13,7 @@
 #include "advise/shown.h"
 #include "advise/words.h"
 #include "core/array.h"
+#include "core/options.h"
 #include "core/size_text.h"
 
 enum {
@@ -354,10 +355,13 @@ static allot_status advise(advising *a)
 allot_status allot_advise(const allot_trace *trace, uint32_t device,
                           const allot_advise_options *options, allot_advice **out)
 {
-    static const allot_advise_options defaults = {.struct_size = sizeof defaults};
-    advising a = {
-        .trace = trace, .device = device, .options = options == NULL ? &defaults : options};
-    allot_status status = check_options(trace, device, a.options);
+    allot_advise_options o;
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    advising a = {.trace = trace, .device = device, .options = &o};
+    status = check_options(trace, device, a.options);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }

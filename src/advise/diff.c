@@ -13,6 +13,7 @@
 
 #include "core/array.h"
 #include "core/map64.h"
+#include "core/options.h"
 
 enum { SETTING_TEXT = 256 };
 static const double TOLERANCE = 0.01;
@@ -329,10 +330,13 @@ static allot_status compare(const side *a, const side *b, const allot_diff_optio
 }
 
 allot_status allot_diff_init(const allot_history *a, const allot_history *b,
-                             const allot_diff_options *options, allot_diff *out)
+                             const allot_diff_options *given, allot_diff *out)
 {
-    const allot_diff_options defaults = {.struct_size = sizeof defaults};
-    options = options == NULL ? &defaults : options;
+    allot_diff_options options;
+    allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     texts *const t = calloc(1, sizeof *t);
     if (t == NULL) {
         return alloti_fail_memory(sizeof *t);
@@ -340,12 +344,12 @@ allot_status allot_diff_init(const allot_history *a, const allot_history *b,
     allot_diff diff = {.text = t};
     side side_a = {.history = a};
     side side_b = {.history = b};
-    allot_status status = open_side(&side_a, options->lines);
+    status = open_side(&side_a, options.lines);
     if (status == ALLOT_STATUS_OK) {
-        status = open_side(&side_b, options->lines);
+        status = open_side(&side_b, options.lines);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = compare(&side_a, &side_b, options, t, &diff);
+        status = compare(&side_a, &side_b, &options, t, &diff);
     }
     close_side(&side_a);
     close_side(&side_b);

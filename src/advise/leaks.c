@@ -19,6 +19,7 @@
 
 #include "advise/steps.h"
 #include "core/array.h"
+#include "core/options.h"
 
 /** Steps that pass before growth counts (one in short traces), and the fewest that are compared. */
 enum { WARMUP = 2, WARMUP_MIN = 1, STEPS_MIN = 4 };
@@ -239,12 +240,16 @@ static allot_status copy_steps(finder *f, alloti_steps *steps)
 allot_status allot_leaks_init(const allot_history *history, const allot_lines *lines,
                               const allot_leaks_options *options, allot_leaks *out)
 {
-    const bool is_given = options != NULL && options->step_count != 0;
-    const uint64_t size_min = options == NULL || options->size_min == 0 ? 1 : options->size_min;
+    allot_leaks_options o;
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    const uint64_t size_min = o.size_min == 0 ? 1 : o.size_min;
     allot_leaks leaks = {0};
     alloti_steps steps;
-    allot_status status = is_given ? alloti_steps_init_equal(history, options->step_count, &steps)
-                                   : alloti_steps_init(history, &steps);
+    status = o.step_count != 0 ? alloti_steps_init_equal(history, o.step_count, &steps)
+                               : alloti_steps_init(history, &steps);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }

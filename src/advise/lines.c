@@ -15,6 +15,7 @@
 #include "advise/stack_facts.h"
 #include "core/array.h"
 #include "core/map64.h"
+#include "core/options.h"
 
 enum { DEPTH_MAX = 6 };
 
@@ -287,6 +288,11 @@ static allot_status write_texts(allot_lines *lines)
 allot_status allot_lines_create(const allot_trace *trace, const allot_lines_options *options,
                                 allot_lines **out)
 {
+    allot_lines_options o;
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     allot_lines *const lines = calloc(1, sizeof *lines);
     if (lines == NULL) {
         return alloti_fail_memory(sizeof *lines);
@@ -294,7 +300,7 @@ allot_status allot_lines_create(const allot_trace *trace, const allot_lines_opti
     lines->trace = trace;
     lines->stack_count = allot_trace_stack_count(trace);
     folder f = {.lines = lines, .empty = ALLOT_NONE};
-    allot_status status = fold_all(&f, options);
+    status = fold_all(&f, &o);
     if (status == ALLOT_STATUS_OK) {
         status = write_texts(lines);
     }

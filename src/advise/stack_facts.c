@@ -121,7 +121,7 @@ static alloti_frame_owner owner_of_native(const char *name)
 
 static bool is_own(const char *path, const allot_lines_options *options)
 {
-    for (size_t i = 0; options != NULL && i < options->own_prefix_count; i++) {
+    for (size_t i = 0; i < options->own_prefix_count; i++) {
         const char *const prefix = options->own_prefixes[i];
         if (strncmp(path, prefix, strlen(prefix)) == 0) {
             return true;

@@ -10,6 +10,7 @@
 #include "replay/check.h"
 
 #include "core/array.h"
+#include "core/options.h"
 #include "core/progress.h"
 #include "core/status.h"
 
@@ -396,20 +397,23 @@ static void fini(checker *check)
 }
 
 allot_status allot_replay_check(const allot_requests *requests,
-                                const allot_replay_check_options *options,
+                                const allot_replay_check_options *given,
                                 allot_replay_check_result *out)
 {
-    static const allot_replay_check_options DEFAULTS = {.struct_size = sizeof(DEFAULTS)};
-    options = options == NULL ? &DEFAULTS : options;
+    allot_replay_check_options options;
+    allot_status status = alloti_options_take(given, sizeof(options), &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     allot_replay_check_result result = {.struct_size = sizeof(result),
                                         .placement_count = requests->info.alloc_count,
                                         .event_count = requests->events.count};
-    result.version = options->version == 0 ? requests->info.version : options->version;
+    result.version = options.version == 0 ? requests->info.version : options.version;
     checker check = {.requests = requests, .events = &requests->events, .result = &result};
-    const alloti_progress progress = {options->progress, options->progress_context, "checking"};
-    allot_status status = choose_conf(requests, options, &result.conf);
+    const alloti_progress progress = {options.progress, options.progress_context, "checking"};
+    status = choose_conf(requests, &options, &result.conf);
     if (status == ALLOT_STATUS_OK) {
-        status = init(&check, options);
+        status = init(&check, &options);
     }
     if (status == ALLOT_STATUS_OK) {
         status = follow_all(&check, &progress);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/options.h"
 #include "core/status.h"
 
 const allot_segment *alloti_history_final_segments(const allot_history *history, uint32_t *count)
@@ -40,6 +41,11 @@ static allot_status build(allot_history *history, const alloti_progress *progres
 allot_status allot_history_create(const allot_trace *trace, uint32_t device,
                                   const allot_history_options *options, allot_history **out)
 {
+    allot_history_options o;
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     if (device >= allot_trace_device_count(trace)) {
         return alloti_fail(ALLOT_STATUS_INVALID, "device %u: the trace has %u", device,
                            allot_trace_device_count(trace));
@@ -51,12 +57,9 @@ allot_status allot_history_create(const allot_trace *trace, uint32_t device,
     history->trace = trace;
     history->device = device;
     allot_trace_get_events(trace, device, &history->events);
-    alloti_progress progress = {.stage = "sorting events"};
-    if (options != NULL) {
-        progress.report = options->progress;
-        progress.context = options->progress_context;
-    }
-    const allot_status status = build(history, &progress);
+    const alloti_progress progress = {
+        .report = o.progress, .context = o.progress_context, .stage = "sorting events"};
+    status = build(history, &progress);
     if (status != ALLOT_STATUS_OK) {
         allot_history_destroy(history);
         return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** A replay under other conditions: the same requests, another model, limit or setting. */
 #include "core/array.h"
+#include "core/options.h"
 #include "core/progress.h"
 #include "core/status.h"
 #include "replay/model.h"
@@ -312,15 +313,18 @@ static allot_status run_all(runner *run)
 allot_status allot_replay_run(const allot_requests *requests, const allot_replay_options *options,
                               allot_replay_result **out)
 {
-    static const allot_replay_options DEFAULTS = {.struct_size = sizeof(DEFAULTS)};
+    allot_replay_options o;
+    allot_status status = alloti_options_take(options, sizeof(o), &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     allot_replay_result *result = calloc(1, sizeof(*result));
     if (result == NULL) {
         return alloti_fail_memory(sizeof(*result));
     }
     result->struct_size = sizeof(*result);
-    runner run = {
-        .requests = requests, .options = options == NULL ? &DEFAULTS : options, .result = result};
-    const allot_status status = run_all(&run);
+    runner run = {.requests = requests, .options = &o, .result = result};
+    status = run_all(&run);
     if (status != ALLOT_STATUS_OK) {
         allot_replay_result_destroy(result);
         return status;

@@ -5,6 +5,7 @@
 
 #include <allot/advise.h>
 
+#include "core/options.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -200,7 +201,7 @@ static allot_status write_text(const allot_advice *advice, const allot_report_op
     enum { LINES_SHOWN = 5 };
     alloti_text text = alloti_text_begin(sink, options);
     const uint32_t top = alloti_report_top(options);
-    write_head(&text, advice, options == NULL ? NULL : options->name);
+    write_head(&text, advice, options->name);
     write_verdict(&text, advice);
     if (allot_advice_row_count(advice) > 0) {
         write_rows(&text, advice, top);
@@ -307,9 +308,14 @@ static allot_status write_json(const allot_advice *advice, const allot_report_op
     return alloti_json_end(&json);
 }
 
-allot_status allot_report_advice(const allot_advice *advice, const allot_report_options *options,
+allot_status allot_report_advice(const allot_advice *advice, const allot_report_options *given,
                                  const allot_sink *sink)
 {
-    const bool is_json = options != NULL && options->format == ALLOT_REPORT_JSON;
-    return is_json ? write_json(advice, options, sink) : write_text(advice, options, sink);
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    return options.format == ALLOT_REPORT_JSON ? write_json(advice, &options, sink)
+                                               : write_text(advice, &options, sink);
 }

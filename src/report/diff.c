@@ -2,6 +2,7 @@
 /* What differs between two traces. */
 #include <inttypes.h>
 
+#include "core/options.h"
 #include "report/parts.h"
 #include "report/table.h"
 
@@ -158,13 +159,18 @@ static allot_status write_json(const allot_sink *sink, const allot_diff *diff)
     return alloti_json_end(&json);
 }
 
-allot_status allot_report_diff(const allot_diff *diff, const allot_report_options *options,
+allot_status allot_report_diff(const allot_diff *diff, const allot_report_options *given,
                                const allot_sink *sink)
 {
-    if (options != NULL && options->format == ALLOT_REPORT_JSON) {
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (options.format == ALLOT_REPORT_JSON) {
         return write_json(sink, diff);
     }
-    alloti_text text = alloti_text_begin(sink, options);
-    write_text(&text, diff, alloti_report_top(options));
+    alloti_text text = alloti_text_begin(sink, &options);
+    write_text(&text, diff, alloti_report_top(&options));
     return text.status;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/options.h"
 #include "report/parts.h"
 #include "report/table.h"
 
@@ -212,8 +213,8 @@ static bool is_oom(const allot_history *history, uint32_t event)
 static allot_status explained_open(alloti_explained *e, uint32_t event,
                                    const allot_report_options *options, allot_oom *oom)
 {
-    allot_status status = allot_lines_create(allot_history_trace(e->history),
-                                             options == NULL ? NULL : options->lines, &e->lines);
+    allot_status status =
+        allot_lines_create(allot_history_trace(e->history), options->lines, &e->lines);
     if (status == ALLOT_STATUS_OK) {
         status = allot_categories_create(e->history, &e->categories);
     }
@@ -248,26 +249,30 @@ static void close(alloti_explained *e, allot_oom *oom)
 }
 
 allot_status allot_report_explain(const allot_history *history, uint32_t event, allot_group_by by,
-                                  const allot_report_options *options, const allot_sink *sink,
+                                  const allot_report_options *given, const allot_sink *sink,
                                   allot_oom_verdict *verdict)
 {
-    alloti_explained e = {
-        .history = history, .by = by, .name = options == NULL ? NULL : options->name};
+    allot_report_options options;
+    allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    alloti_explained e = {.history = history, .by = by, .name = options.name};
     allot_oom oom = {0};
-    allot_status status = explained_open(&e, event, options, &oom);
+    status = explained_open(&e, event, &options, &oom);
     if (status == ALLOT_STATUS_OK && e.oom != NULL) {
-        if (options != NULL && options->device_total != 0) {
-            allot_oom_set_device_total(&oom, options->device_total);
+        if (options.device_total != 0) {
+            allot_oom_set_device_total(&oom, options.device_total);
         }
         if (verdict != NULL) {
             *verdict = oom.verdict;
         }
     }
-    if (status == ALLOT_STATUS_OK && options != NULL && options->format == ALLOT_REPORT_JSON) {
-        status = write_json(sink, &e, options->top == 0 ? UINT32_MAX : options->top);
+    if (status == ALLOT_STATUS_OK && options.format == ALLOT_REPORT_JSON) {
+        status = write_json(sink, &e, options.top == 0 ? UINT32_MAX : options.top);
     } else if (status == ALLOT_STATUS_OK) {
-        alloti_text text = alloti_text_begin(sink, options);
-        write_text(&text, &e, alloti_report_top(options));
+        alloti_text text = alloti_text_begin(sink, &options);
+        write_text(&text, &e, alloti_report_top(&options));
         status = text.status;
     }
     close(&e, &oom);

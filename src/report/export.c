@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/options.h"
 #include "core/status.h"
 
 static const alloti_writer *const WRITERS[] = {
@@ -26,6 +27,11 @@ static const alloti_writer *find_writer(allot_trace_format format)
 allot_status allot_trace_write(const allot_trace *trace, allot_trace_format format,
                                const allot_trace_write_options *options, const allot_sink *sink)
 {
+    allot_trace_write_options o;
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     const alloti_writer *const writer = find_writer(format);
     if (writer == NULL) {
         return alloti_fail(ALLOT_STATUS_UNSUPPORTED, "format %s cannot be written",
@@ -35,14 +41,13 @@ allot_status allot_trace_write(const allot_trace *trace, allot_trace_format form
     if (output == NULL) {
         return alloti_fail_memory(sizeof *output);
     }
-    const alloti_progress progress = {.report = options == NULL ? NULL : options->progress,
-                                      .context = options == NULL ? NULL : options->progress_context,
-                                      .stage = "writing"};
+    const alloti_progress progress = {
+        .report = o.progress, .context = o.progress_context, .stage = "writing"};
     output->sink = sink;
     output->progress = &progress;
     output->status = ALLOT_STATUS_OK;
     output->size = 0;
-    allot_status status = writer->write(trace, output);
+    status = writer->write(trace, output);
     if (status == ALLOT_STATUS_OK) {
         alloti_output_flush(output);
         status = output->status;

@@ -206,7 +206,11 @@ static allot_status write_replays(const allot_history *history, const allot_advi
 allot_status allot_html_advise(const allot_history *history, const allot_advice *advice,
                                const allot_html_options *given, const allot_sink *sink)
 {
-    const allot_html_options options = alloti_html_options(given);
+    allot_html_options options;
+    allot_status status = alloti_html_options_take(given, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     allot_advice_summary summary;
     allot_advice_get_summary(advice, &summary);
     const uint32_t all = allot_advice_row_count(advice);
@@ -215,7 +219,7 @@ allot_status allot_html_advise(const allot_history *history, const allot_advice 
     alloti_html_page page;
     alloti_html_subject subject;
     alloti_html_page_begin(&page, "advise", options.name);
-    allot_status status = alloti_html_subject_init(&subject, history, &options);
+    status = alloti_html_subject_init(&subject, history, &options);
     if (status == ALLOT_STATUS_OK) {
         write_verdict(advice, &summary, &page.json);
         write_advice(advice, &summary, row_count, replay_count, &page.json);

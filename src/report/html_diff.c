@@ -110,13 +110,17 @@ static allot_status write_traces(const alloti_html_subject *subjects,
 allot_status allot_html_diff(const allot_history *a, const allot_history *b, const allot_diff *diff,
                              const allot_html_options *given, const allot_sink *sink)
 {
-    const allot_html_options options = alloti_html_options(given);
+    allot_html_options options;
+    allot_status status = alloti_html_options_take(given, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     char title[512];
     snprintf(title, sizeof title, "%.200s and %.200s", options.name, options.name_b);
     alloti_html_page page;
     alloti_html_subject subjects[2] = {{0}};
     alloti_html_page_begin(&page, "diff", title);
-    allot_status status = alloti_html_subject_init(&subjects[0], a, &options);
+    status = alloti_html_subject_init(&subjects[0], a, &options);
     if (status == ALLOT_STATUS_OK) {
         status = alloti_html_subject_init(&subjects[1], b, &options);
     }

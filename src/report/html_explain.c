@@ -200,11 +200,15 @@ static void write_settings(const allot_trace *trace, alloti_json *json)
 static allot_status write_page(const char *verb, const allot_history *history, uint32_t event,
                                const allot_html_options *given, const allot_sink *sink)
 {
-    const allot_html_options options = alloti_html_options(given);
+    allot_html_options options;
+    allot_status status = alloti_html_options_take(given, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     alloti_html_page page;
     alloti_html_subject subject;
     alloti_html_page_begin(&page, verb, options.name);
-    allot_status status = alloti_html_subject_init(&subject, history, &options);
+    status = alloti_html_subject_init(&subject, history, &options);
     if (status == ALLOT_STATUS_OK) {
         status = write_verdict(&subject, event, &page);
     }

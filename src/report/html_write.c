@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/options.h"
 #include "core/size_math.h"
 
 enum { SENTENCE_BYTES = 2048 };
@@ -17,16 +18,14 @@ static const char *file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-allot_html_options alloti_html_options(const allot_html_options *options)
+allot_status alloti_html_options_take(const allot_html_options *given, allot_html_options *out)
 {
-    allot_html_options copy = {.struct_size = sizeof copy};
-    if (options != NULL) {
-        const size_t size = options->struct_size < sizeof copy ? options->struct_size : sizeof copy;
-        memcpy(&copy, options, size);
+    const allot_status status = alloti_options_take(given, sizeof *out, out);
+    if (status == ALLOT_STATUS_OK) {
+        out->name = out->name != NULL ? file_name(out->name) : "trace";
+        out->name_b = out->name_b != NULL ? file_name(out->name_b) : "second trace";
     }
-    copy.name = copy.name != NULL ? file_name(copy.name) : "trace";
-    copy.name_b = copy.name_b != NULL ? file_name(copy.name_b) : "second trace";
-    return copy;
+    return status;
 }
 
 allot_status alloti_html_subject_init(alloti_html_subject *subject, const allot_history *history,

@@ -12,8 +12,9 @@ typedef struct alloti_html_subject {
     allot_categories *categories;
 } alloti_html_subject;
 
-/** Options with what the caller left out; `options` may be NULL. */
-allot_html_options alloti_html_options(const allot_html_options *options);
+/** Take over what the caller gave (core/options.h) and fill in the names that it left out. */
+ALLOT_NODISCARD allot_status alloti_html_options_take(const allot_html_options *given,
+                                                      allot_html_options *out);
 
 /** Released with alloti_html_subject_fini(), also after a failure. */
 ALLOT_NODISCARD allot_status alloti_html_subject_init(alloti_html_subject *subject,

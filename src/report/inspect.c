@@ -5,6 +5,7 @@
 
 #include <allot/torchsim.h>
 
+#include "core/options.h"
 #include "report/parts.h"
 #include "report/table.h"
 #include "trace/torch_origin.h"
@@ -188,7 +189,7 @@ static allot_status inspect_text(alloti_text *text, const allot_history *history
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    alloti_text_subject(text, history, options == NULL ? NULL : options->name);
+    alloti_text_subject(text, history, options->name);
     alloti_text_printf(text, ": %" PRIu64 " events\n\n", count);
     alloti_text_measures(text, history);
     alloti_text_printf(text, "\n");
@@ -385,9 +386,13 @@ static allot_status report_json(const allot_trace *trace, uint32_t device,
 }
 
 allot_status allot_report_inspect(const allot_trace *trace, uint32_t device,
-                                  const allot_report_options *options, const allot_sink *sink)
+                                  const allot_report_options *given, const allot_sink *sink)
 {
-    const bool is_json = options != NULL && options->format == ALLOT_REPORT_JSON;
-    return is_json ? report_json(trace, device, options, sink)
-                   : report_text(trace, device, options, sink);
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    return options.format == ALLOT_REPORT_JSON ? report_json(trace, device, &options, sink)
+                                               : report_text(trace, device, &options, sink);
 }

@@ -2,6 +2,7 @@
 /* What grows from step to step. */
 #include <inttypes.h>
 
+#include "core/options.h"
 #include "report/parts.h"
 #include "report/table.h"
 
@@ -86,7 +87,7 @@ static void write_text(alloti_text *text, const allot_history *history, const al
                        const allot_lines *lines, const allot_report_options *options)
 {
     const uint32_t top = alloti_report_top(options);
-    alloti_text_subject(text, history, options == NULL ? NULL : options->name);
+    alloti_text_subject(text, history, options->name);
     alloti_text_printf(text, "\n");
     write_steps(text, leaks);
     if (leaks->growing_count != 0) {
@@ -142,13 +143,18 @@ static allot_status write_json(const allot_sink *sink, const allot_history *hist
 }
 
 allot_status allot_report_leaks(const allot_history *history, const allot_leaks *leaks,
-                                const allot_lines *lines, const allot_report_options *options,
+                                const allot_lines *lines, const allot_report_options *given,
                                 const allot_sink *sink)
 {
-    if (options != NULL && options->format == ALLOT_REPORT_JSON) {
-        return write_json(sink, history, leaks, lines, options);
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
-    alloti_text text = alloti_text_begin(sink, options);
-    write_text(&text, history, leaks, lines, options);
+    if (options.format == ALLOT_REPORT_JSON) {
+        return write_json(sink, history, leaks, lines, &options);
+    }
+    alloti_text text = alloti_text_begin(sink, &options);
+    write_text(&text, history, leaks, lines, &options);
     return text.status;
 }

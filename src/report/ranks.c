@@ -2,6 +2,7 @@
 /* A table over ranks. */
 #include <inttypes.h>
 
+#include "core/options.h"
 #include "report/parts.h"
 #include "report/table.h"
 
@@ -67,13 +68,18 @@ static allot_status write_json(const allot_sink *sink, const allot_ranks *ranks)
     return alloti_json_end(&json);
 }
 
-allot_status allot_report_ranks(const allot_ranks *ranks, const allot_report_options *options,
+allot_status allot_report_ranks(const allot_ranks *ranks, const allot_report_options *given,
                                 const allot_sink *sink)
 {
-    if (options != NULL && options->format == ALLOT_REPORT_JSON) {
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (options.format == ALLOT_REPORT_JSON) {
         return write_json(sink, ranks);
     }
-    alloti_text text = alloti_text_begin(sink, options);
+    alloti_text text = alloti_text_begin(sink, &options);
     write_text(&text, ranks);
     return text.status;
 }

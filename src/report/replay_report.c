@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** Checks and replays for people and for programs. Schemas: allot.check/1, allot.replay/1. */
+#include "core/options.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -14,12 +15,7 @@ typedef char size_text[ALLOT_SIZE_TEXT_MAX];
 
 static const char *name_of(const allot_report_options *options)
 {
-    return options != NULL && options->name != NULL ? options->name : "trace";
-}
-
-static bool wants_json(const allot_report_options *options)
-{
-    return options != NULL && options->format == ALLOT_REPORT_JSON;
+    return options->name != NULL ? options->name : "trace";
 }
 
 /** "torch" or "torch:settings". */
@@ -206,14 +202,20 @@ static allot_status check_text(const allot_trace *trace, const allot_requests_in
 
 allot_status allot_report_check(const allot_trace *trace, const allot_requests *requests,
                                 const allot_replay_check_result *result,
-                                const allot_report_options *options, const allot_sink *sink)
+                                const allot_report_options *given, const allot_sink *sink)
 {
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     allot_requests_info info;
     allot_requests_get_info(requests, &info);
     allot_events events;
     allot_trace_get_events(trace, info.device, &events);
-    return wants_json(options) ? check_json(trace, &events, result, options, sink)
-                               : check_text(trace, &info, &events, result, options, sink);
+    return options.format == ALLOT_REPORT_JSON
+               ? check_json(trace, &events, result, &options, sink)
+               : check_text(trace, &info, &events, result, &options, sink);
 }
 
 /* ---- replays ---- */
@@ -452,15 +454,20 @@ static bool any_inexact(const allot_replay_result *const *results, uint32_t coun
 allot_status allot_report_replays(const allot_requests *requests,
                                   const allot_replay_options *conditions,
                                   const allot_replay_result *const *results, uint32_t count,
-                                  const allot_report_options *options, const allot_sink *sink)
+                                  const allot_report_options *given, const allot_sink *sink)
 {
+    allot_report_options options;
+    const allot_status status = alloti_options_take(given, sizeof options, &options);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     allot_requests_info info;
     allot_requests_get_info(requests, &info);
-    if (wants_json(options)) {
-        return replays_json(&info, conditions, results, count, options, sink);
+    if (options.format == ALLOT_REPORT_JSON) {
+        return replays_json(&info, conditions, results, count, &options, sink);
     }
-    alloti_text text = alloti_text_begin(sink, options);
-    write_conditions(&text, &info, conditions, options);
+    alloti_text text = alloti_text_begin(sink, &options);
+    write_conditions(&text, &info, conditions, &options);
     if (count == 1) {
         write_single(&text, results[0]);
     } else {

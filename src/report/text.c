@@ -13,18 +13,16 @@ enum { WIDTH_DEFAULT = 100, WIDTH_MIN = 40, TOP_DEFAULT = 10 };
 
 alloti_text alloti_text_begin(const allot_sink *sink, const allot_report_options *options)
 {
-    alloti_text text = {.sink = sink, .width = WIDTH_DEFAULT};
-    if (options != NULL) {
-        text.use_color = options->use_color;
-        text.width = options->width == 0 ? WIDTH_DEFAULT : options->width;
-    }
+    alloti_text text = {.sink = sink,
+                        .use_color = options->use_color,
+                        .width = options->width == 0 ? WIDTH_DEFAULT : options->width};
     text.width = text.width < WIDTH_MIN ? WIDTH_MIN : text.width;
     return text;
 }
 
 uint32_t alloti_report_top(const allot_report_options *options)
 {
-    return options == NULL || options->top == 0 ? TOP_DEFAULT : options->top;
+    return options->top == 0 ? TOP_DEFAULT : options->top;
 }
 
 void alloti_text_write(alloti_text *text, const char *data, size_t size)

@@ -25,10 +25,10 @@ typedef struct alloti_text {
     allot_status status;
 } alloti_text;
 
-/** Begin; `options` may be NULL. */
+/** Begin, as the options say. */
 alloti_text alloti_text_begin(const allot_sink *sink, const allot_report_options *options);
 
-/** Rows of a ranking that the options ask for; `options` may be NULL. */
+/** Rows of a ranking that the options ask for. */
 uint32_t alloti_report_top(const allot_report_options *options);
 
 /** Bytes as they are. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Private pools: those of CUDA graphs and torch.cuda.MemPool. */
 #include "core/array.h"
+#include "core/options.h"
 #include "core/status.h"
 #include "torchsim/sim.h"
 
@@ -8,8 +9,12 @@ allot_status allot_torchsim_pool_create(allot_torchsim *sim,
                                         const allot_torch_pool_options *options, uint32_t *pool)
 {
     const uint64_t index = sim->pool_count;
-    allot_status status =
-        alloti_array_reserve(&sim->pools, &sim->pool_capacity, index + 1, sizeof(*sim->pools));
+    allot_torch_pool_options o;
+    allot_status status = alloti_options_take(options, sizeof(o), &o);
+    if (status == ALLOT_STATUS_OK) {
+        status =
+            alloti_array_reserve(&sim->pools, &sim->pool_capacity, index + 1, sizeof(*sim->pools));
+    }
     if (status == ALLOT_STATUS_OK) {
         status = alloti_array_reserve(&sim->lists, &sim->list_capacity, 2 * (index + 1),
                                       sizeof(*sim->lists));
@@ -23,9 +28,9 @@ allot_status allot_torchsim_pool_create(allot_torchsim *sim,
     }
     sim->pools[index] = (sim_pool){
         .use_count = 1,
-        .use_on_oom = options != NULL && options->use_on_oom,
-        .no_split = options != NULL && options->no_split,
-        .has_allocator = options != NULL && options->has_allocator,
+        .use_on_oom = o.use_on_oom,
+        .no_split = o.no_split,
+        .has_allocator = o.has_allocator,
     };
     const sim_list empty = {.cached = ALLOTI_TREE_INIT, .unmapped = ALLOTI_TREE_INIT};
     sim->lists[2 * index + SIM_LARGE] = empty;

@@ -3,6 +3,7 @@
 #include "torchsim/sim.h"
 
 #include "core/array.h"
+#include "core/options.h"
 #include "core/status.h"
 
 #include <stdlib.h>
@@ -131,11 +132,11 @@ static allot_status init(allot_torchsim *sim, const allot_torchsim_options *opti
 
 allot_status allot_torchsim_create(const allot_torchsim_options *options, allot_torchsim **out)
 {
-    static const allot_torchsim_options DEFAULTS = {.struct_size = sizeof(DEFAULTS)};
-    if (options == NULL) {
-        options = &DEFAULTS;
+    allot_torchsim_options o;
+    allot_status status = alloti_options_take(options, sizeof(o), &o);
+    if (status == ALLOT_STATUS_OK) {
+        status = check_options(&o);
     }
-    allot_status status = check_options(options);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -143,7 +144,7 @@ allot_status allot_torchsim_create(const allot_torchsim_options *options, allot_
     if (sim == NULL) {
         return alloti_fail_memory(sizeof(*sim));
     }
-    status = init(sim, options);
+    status = init(sim, &o);
     if (status != ALLOT_STATUS_OK) {
         allot_torchsim_destroy(sim);
         return status;

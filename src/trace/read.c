@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 
+#include "core/options.h"
 #include "core/status.h"
 #include "trace/reader.h"
 
@@ -49,13 +50,11 @@ static allot_status find_reader(alloti_source *source, allot_trace_format format
 static allot_status read_source(alloti_source *source, const allot_trace_read_options *options,
                                 allot_trace **out)
 {
-    const allot_trace_read_options defaults = {.struct_size = sizeof defaults};
-    const allot_trace_read_options *const o = options == NULL ? &defaults : options;
     const alloti_progress progress = {
-        .report = o->progress, .context = o->progress_context, .stage = "reading"};
+        .report = options->progress, .context = options->progress_context, .stage = "reading"};
     const alloti_reader *reader = NULL;
     alloti_builder *builder = NULL;
-    allot_status status = find_reader(source, o->format, &reader);
+    allot_status status = find_reader(source, options->format, &reader);
     if (status == ALLOT_STATUS_OK) {
         status = alloti_builder_create(&builder);
     }
@@ -74,10 +73,15 @@ static allot_status read_source(alloti_source *source, const allot_trace_read_op
 allot_status allot_trace_read(const char *path, const allot_trace_read_options *options,
                               allot_trace **out)
 {
+    allot_trace_read_options o;
     alloti_source *source = NULL;
-    allot_status status = alloti_source_open(path, &source);
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    status = alloti_source_open(path, &source);
     if (status == ALLOT_STATUS_OK) {
-        status = read_source(source, options, out);
+        status = read_source(source, &o, out);
     }
     alloti_source_close(source);
     return status == ALLOT_STATUS_OK ? status : alloti_fail_prefix(status, "%s: ", path);
@@ -86,10 +90,15 @@ allot_status allot_trace_read(const char *path, const allot_trace_read_options *
 allot_status allot_trace_read_memory(const void *data, size_t size, const char *name,
                                      const allot_trace_read_options *options, allot_trace **out)
 {
+    allot_trace_read_options o;
     alloti_source *source = NULL;
-    allot_status status = alloti_source_open_memory(data, size, &source);
+    allot_status status = alloti_options_take(options, sizeof o, &o);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    status = alloti_source_open_memory(data, size, &source);
     if (status == ALLOT_STATUS_OK) {
-        status = read_source(source, options, out);
+        status = read_source(source, &o, out);
     }
     alloti_source_close(source);
     return status == ALLOT_STATUS_OK ? status : alloti_fail_prefix(status, "%s: ", name);

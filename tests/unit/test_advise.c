@@ -439,7 +439,7 @@ static void bad_options_are_refused(void)
         allot_advise_options options;
         const char *says;
     } cases[] = {
-        {1, {.struct_size = sizeof(allot_advise_options)}, "device 1"},
+        {1, {.fraction = 0.0}, "device 1"},
         {0, {.fraction = 1.5, .limit = MIB(1)}, "fraction"},
         {0, {.fraction = -0.5, .limit = MIB(1)}, "fraction"},
         {0, {.fraction = 0.5}, "limit"},
@@ -448,8 +448,9 @@ static void bad_options_are_refused(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         allot_advice *advice = NULL;
-        CHECK_EQ(allot_advise(trace, cases[i].device, &cases[i].options, &advice),
-                 ALLOT_STATUS_INVALID);
+        allot_advise_options options = cases[i].options;
+        options.struct_size = sizeof options;
+        CHECK_EQ(allot_advise(trace, cases[i].device, &options, &advice), ALLOT_STATUS_INVALID);
         CHECK_CONTAINS(allot_error_detail(), cases[i].says);
         CHECK(advice == NULL);
     }

@@ -93,7 +93,8 @@ static void tables_align_by_terminal_columns(void)
 {
     allot_sink sink;
     target *const t = target_create(BUFFER, &sink);
-    alloti_text text = alloti_text_begin(&sink, NULL);
+    const allot_report_options options = {.struct_size = sizeof options};
+    alloti_text text = alloti_text_begin(&sink, &options);
     alloti_table table;
     alloti_table_init(&table, COLUMNS, 3);
     static const char *const CELLS[] = {"1 B", "\xe6\xbc\xa2", "x", "12 MiB", "ab", "y"};
@@ -146,7 +147,8 @@ static void names_cannot_speak_to_the_terminal(void)
 {
     allot_sink sink;
     target *const t = target_create(BUFFER, &sink);
-    alloti_text text = alloti_text_begin(&sink, NULL);
+    const allot_report_options options = {.struct_size = sizeof options};
+    alloti_text text = alloti_text_begin(&sink, &options);
     alloti_text_printf(&text, "%s\n",
                        "a\033]0;x\a\xc2\x9b"
                        "31mb\x7f");
