@@ -51,6 +51,9 @@ ALLOT_API const char *allot_trace_format_name(allot_trace_format format);
 ALLOT_API ALLOT_NODISCARD allot_status allot_trace_format_parse(const char *name,
                                                                 allot_trace_format *out);
 
+/** Whether allot_trace_write() knows the format. Thread-safe. */
+ALLOT_API bool allot_trace_format_is_writable(allot_trace_format format);
+
 /** What an event says happened. X(name, value, PyTorch's spelling) */
 #define ALLOT_EVENT_LIST(X)                                                                        \
     X(ALLOC, 0, "alloc")                                                                           \
@@ -169,7 +172,8 @@ typedef struct allot_trace_write_options {
 /**
  * Write a trace.
  *
- * @param[in] format  One of TORCH_PICKLE, CHROME, ALLOT, CSV, FOLDED.
+ * @param[in] format  One of TORCH_PICKLE, CHROME, ALLOT, CSV, FOLDED, as
+ *                    allot_trace_format_is_writable() tells.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_UNSUPPORTED for another format or for a trace that lacks
  *         what the format needs; ALLOT_STATUS_HOST_MEMORY; what the sink returned.
  */

@@ -24,6 +24,11 @@ static const alloti_writer *find_writer(allot_trace_format format)
     return NULL;
 }
 
+bool allot_trace_format_is_writable(allot_trace_format format)
+{
+    return find_writer(format) != NULL;
+}
+
 allot_status allot_trace_write(const allot_trace *trace, allot_trace_format format,
                                const allot_trace_write_options *options, const allot_sink *sink)
 {

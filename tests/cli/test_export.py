@@ -162,9 +162,29 @@ def test_usage_errors_say_what_is_missing(run, tmp_path):
     assert "name one trace" in run("export", "--to", "csv", code=2).stderr
     assert "--to" in run("export", source, code=2).stderr
     assert "--to" in run("export", source, "-o", tmp_path / "x.dat", code=2).stderr
-    assert 'unknown format "yaml"' in run("export", source, "--to", "yaml", code=2).stderr
-    result = run("export", source, "--to", "rmm-csv", code=3)
-    assert "rmm-csv cannot be written" in result.stderr
+    written = "written are torch-pickle, chrome, allot, csv, folded\n"
+    unknown = run("export", source, "--to", "yaml", code=2).stderr
+    assert f'--to yaml: unknown format; {written}' in unknown
+    for name in ("rmm-csv", "torch-json", "auto"):
+        result = run("export", source, "--to", name, code=2)
+        assert f"--to {name}: not a format to write; {written}" in result.stderr
+
+
+@pytest.mark.parametrize("ending", ["pickle", "pkl", "json", "allot", "csv", "folded"])
+def test_a_format_may_be_named_by_the_ending_of_its_files(run, root, tmp_path, ending):
+    source = root / "examples/finetune_11gib_oom.pickle.gz"
+    run("export", source, "-o", tmp_path / f"by_name.{ending}")
+    run("export", source, "--to", ending, "-o", tmp_path / "by_option")
+    assert (tmp_path / "by_option").read_bytes() == (tmp_path / f"by_name.{ending}").read_bytes()
+
+
+def test_the_formats_to_write_are_those_of_the_help(run, root):
+    source = root / "examples/finetune_11gib_oom.pickle.gz"
+    text = re.search(r"--to=FORMAT(.*?);", run("export", "--help").stdout, re.DOTALL)[1]
+    names = re.split(r"[,\s]+(?:or\s+)?", text.strip())
+    assert len(names) == 5
+    for name in names:
+        run("export", source, "--to", name, "-o", "/dev/null")
 
 
 def test_output_that_cannot_be_written_is_a_failure(run, tmp_path):

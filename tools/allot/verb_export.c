@@ -67,6 +67,29 @@ static bool format_from_name(const char *path, allot_trace_format *out)
     return false;
 }
 
+static bool format_from_ending(const char *ending, allot_trace_format *out)
+{
+    for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
+        if (strcmp(SUFFIXES[i].suffix + 1, ending) == 0) {
+            *out = SUFFIXES[i].format;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The format that --to names, by its own name or by the ending of its files. */
+static cli_exit format_from_option(const char *name, allot_trace_format *out)
+{
+    const bool is_known =
+        format_from_ending(name, out) || allot_trace_format_parse(name, out) == ALLOT_STATUS_OK;
+    if (is_known && allot_trace_format_is_writable(*out)) {
+        return CLI_OK;
+    }
+    return cli_usage("--to %s: %s; written are torch-pickle, chrome, allot, csv, folded", name,
+                     is_known ? "not a format to write" : "unknown format");
+}
+
 /** An output file, or standard output, compressed or not. */
 typedef struct output {
     const char *path; /**< NULL: standard output. */
@@ -199,8 +222,8 @@ static cli_exit export_file(const char *path)
         return cli_usage("name a format with --to, or an output whose name ends in one of .pickle "
                          ".json .allot .csv .folded (.gz may follow)");
     }
-    if (format_name != NULL && allot_trace_format_parse(format_name, &format) != ALLOT_STATUS_OK) {
-        return cli_usage("%s", allot_error_detail());
+    if (format_name != NULL && format_from_option(format_name, &format) != CLI_OK) {
+        return CLI_USAGE;
     }
     if (is_binary(format) && output_path == NULL && isatty(STDOUT_FILENO) != 0) {
         return cli_usage("%s is no text for a terminal: name a file with -o",
