@@ -110,7 +110,7 @@ def test_html_and_output_are_written(tmp_path):
     "options, says",
     [
         (["--limit", "many"], "--limit many"),
-        (["--limit", "0"], "above 0"),
+        (["--limit", "0"], "--limit 0"),
         (["--limit", "99999999999999999999GiB"], "--limit"),
         (["--limit", "8GiB", "--fraction", "1.5"], "--fraction 1.5"),
         (["--limit", "8GiB", "--fraction", "nan"], "--fraction nan"),

@@ -88,3 +88,17 @@ def test_every_verb_helps_and_refuses_unknown_options(run):
         result = run(verb, "--no-such-option", code=2)
         assert "--no-such-option" in result.stderr
         assert f"try: allot {verb} --help" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["advise", "explain", "replay"])
+def test_a_limit_without_its_unit_is_refused(run, root, verb):
+    trace = root / "examples/finetune_11gib_oom.pickle.gz"
+    for limit, size in [("12", "12 B"), ("11264", "11.0 KiB"), ("0", "0 B")]:
+        error = run(verb, trace, "--limit", limit, code=2).stderr
+        assert f"--limit {limit}: {size} is too little for a device" in error
+        assert f"with a unit: {limit}GiB" in error or limit == "0"
+    error = run(verb, trace, "--limit", "12KiB", code=2).stderr
+    assert "--limit 12KiB: 12.0 KiB is too little for a device" in error
+    assert "unit" not in error
+    error = run(verb, trace, "--limit", "12 potatoes", code=2).stderr
+    assert "--limit 12 potatoes: " in error and "a unit was expected: B, KiB, MiB, GiB, TiB" in error

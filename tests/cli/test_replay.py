@@ -94,7 +94,7 @@ def test_a_replay_can_go_on_after_a_failure():
 
 @pytest.mark.parametrize("options, part", [
     (["--limit", "much"], "--limit much"),
-    (["--limit", "0"], "above 0"),
+    (["--limit", "0"], "--limit 0"),
     (["--fraction", "0.5"], "needs --limit"),
     (["--limit", "1GiB", "--fraction", "1.5"], "--fraction 1.5"),
     (["--limit", "1GiB", "--fraction", "x"], "--fraction x"),

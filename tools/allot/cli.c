@@ -52,6 +52,26 @@ cli_exit cli_usage(const char *format, ...)
     return CLI_USAGE;
 }
 
+cli_exit cli_read_limit(const char *text, uint64_t *out)
+{
+    enum { LIMIT_MIN = 2 << 20 };
+    uint64_t limit = 0;
+    if (allot_size_parse(text, &limit) != ALLOT_STATUS_OK) {
+        return cli_usage("--limit %s: %s", text, allot_error_detail());
+    }
+    if (limit < LIMIT_MIN) {
+        const bool lacks_unit = limit != 0 && text[strspn(text, "0123456789.")] == '\0';
+        char size[ALLOT_SIZE_TEXT_MAX];
+        allot_size_format(limit, size);
+        return lacks_unit
+                   ? cli_usage("--limit %s: %s is too little for a device; with a unit: %sGiB",
+                               text, size, text)
+                   : cli_usage("--limit %s: %s is too little for a device", text, size);
+    }
+    *out = limit;
+    return CLI_OK;
+}
+
 cli_exit cli_read_trace(const char *path, allot_trace **out)
 {
     const allot_trace_read_options options = {.struct_size = sizeof options,

@@ -49,6 +49,12 @@ cli_exit cli_fail(allot_status status);
 /** "allot VERB: <text>" and a hint to --help on standard error; returns CLI_USAGE. */
 cli_exit cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/**
+ * Memory of a device, as --limit gives it: CLI_OK, else the message has been printed. What no device
+ * has is refused: the unit was forgotten.
+ */
+cli_exit cli_read_limit(const char *text, uint64_t *out);
+
 /** Read a trace with progress on a terminal. CLI_OK, else the message has been printed. */
 cli_exit cli_read_trace(const char *path, allot_trace **out);
 

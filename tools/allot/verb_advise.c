@@ -91,11 +91,8 @@ static cli_exit read_fraction(double *out)
 /** What the command line asks for, checked. */
 static cli_exit read_options(allot_advise_options *out)
 {
-    if (limit != NULL && allot_size_parse(limit, &out->limit) != ALLOT_STATUS_OK) {
-        return cli_usage("--limit %s: %s", limit, allot_error_detail());
-    }
-    if (limit != NULL && out->limit == 0) {
-        return cli_usage("--limit %s: want a size above 0", limit);
+    if (limit != NULL && cli_read_limit(limit, &out->limit) != CLI_OK) {
+        return CLI_USAGE;
     }
     if (threads < 0) {
         return cli_usage("--threads %d: want a number that is not negative", threads);

@@ -14,7 +14,7 @@ static const struct poptOption OWN[] = {
      "MOMENT"},
     {"by", 'b', POPT_ARG_STRING, &by, 0, "line, stack, category, stream or pool (default: line)",
      "GROUP"},
-    {"limit", '\0', POPT_ARG_STRING, &limit, 0,
+    {"limit", 'l', POPT_ARG_STRING, &limit, 0,
      "Size of the device, to see what others held at an oom", "SIZE"},
     POPT_TABLEEND};
 
@@ -78,9 +78,11 @@ static cli_exit run(const char *const *files, size_t count)
         return cli_usage("one FILE is needed");
     }
     request r = {.by = ALLOT_GROUP_LINE};
-    if ((by != NULL && allot_group_parse(by, &r.by) != ALLOT_STATUS_OK) ||
-        (limit != NULL && allot_size_parse(limit, &r.limit) != ALLOT_STATUS_OK)) {
-        return cli_usage("%s", allot_error_detail());
+    if (by != NULL && allot_group_parse(by, &r.by) != ALLOT_STATUS_OK) {
+        return cli_usage("--by: %s", allot_error_detail());
+    }
+    if (limit != NULL && cli_read_limit(limit, &r.limit) != CLI_OK) {
+        return CLI_USAGE;
     }
     cli_subject subject;
     cli_exit code = cli_open_subject(files[0], &subject);

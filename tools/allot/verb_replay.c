@@ -45,13 +45,8 @@ typedef struct conditions {
 
 static cli_exit read_limits(conditions *out)
 {
-    if (opt.limit != NULL) {
-        const allot_status status = allot_size_parse(opt.limit, &out->limit);
-        if (status != ALLOT_STATUS_OK || out->limit == 0) {
-            return cli_usage("--limit %s: %s", opt.limit,
-                             status == ALLOT_STATUS_OK ? "want a size above 0"
-                                                       : allot_error_detail());
-        }
+    if (opt.limit != NULL && cli_read_limit(opt.limit, &out->limit) != CLI_OK) {
+        return CLI_USAGE;
     }
     if (opt.fraction != NULL) {
         char *end = NULL;
