@@ -115,12 +115,13 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_group_parse(const char *name, allot
 
 /** Live allocations that share a line, a stack, ... */
 typedef struct allot_group {
-    uint32_t key;     /**< Line, stack, allot_category, stream or pool. */
-    uint8_t category; /**< That most of its bytes have. */
-    uint32_t count;   /**< Allocations. */
-    uint32_t example; /**< Its largest allocation. */
-    uint64_t size;    /**< Bytes of blocks. */
-    double share;     /**< Of all active bytes, 0 to 1. */
+    uint32_t key;          /**< Line, stack, allot_category, stream or pool. */
+    uint8_t category;      /**< That most of its bytes have. */
+    double category_share; /**< Of its bytes that have this category, 0 to 1. */
+    uint32_t count;        /**< Allocations. */
+    uint32_t example;      /**< Its largest allocation. */
+    uint64_t size;         /**< Bytes of blocks. */
+    double share;          /**< Of all active bytes, 0 to 1. */
 } allot_group;
 
 typedef struct allot_groups {
@@ -162,7 +163,10 @@ typedef enum allot_oom_verdict {
 
 ALLOT_API const char *allot_oom_verdict_name(allot_oom_verdict verdict);
 
-/** A segment that would give a range back if its few live blocks were not there. */
+/**
+ * A segment that would go back to the driver if its few live blocks were not there, or (only the
+ * first pin, see allot_oom.pin_is_range) a range inside a segment that would be free.
+ */
 typedef struct allot_pin {
     uint32_t segment;     /**< Of the moment. */
     uint32_t block_first; /**< Blocks of the moment that make the range, free ones included. */
@@ -178,7 +182,7 @@ typedef struct allot_pin_line {
     uint32_t line;
     uint32_t block_count;
     uint64_t size;      /**< Bytes of these blocks. */
-    uint64_t kept_size; /**< Free bytes of the ranges that they keep apart. */
+    uint64_t kept_size; /**< Free bytes of the segments or the range that they are in. */
 } allot_pin_line;
 
 typedef struct allot_oom {
@@ -202,7 +206,8 @@ typedef struct allot_oom {
     allot_pin_line *pin_lines; /**< The lines behind the pins that matter, by kept_size. */
     uint32_t
         pin_needed; /**< The first pins whose removal makes room for the request; 0: none does. */
-    bool is_capped; /**< The driver had enough: a limit of the process stood in the way. */
+    bool pin_is_range;     /**< The first pin is a range inside a segment, not a whole one. */
+    bool is_capped;        /**< The driver had enough: a limit of the process stood in the way. */
     uint64_t device_total; /**< Bytes of the device, 0 where nobody said. */
     uint64_t outside;      /**< Of these, held by others; 0 without device_total. */
     allot_oom_verdict verdict;

@@ -134,7 +134,10 @@ static int compare_group(const void *a, const void *b)
 static void finish(grouping *g, uint64_t active, allot_groups *out)
 {
     for (uint64_t i = 0; i < g->count; i++) {
+        const uint64_t most = g->sums[i].by_category[main_category(&g->sums[i])];
         g->items[i].category = main_category(&g->sums[i]);
+        g->items[i].category_share =
+            g->items[i].size == 0 ? 1 : (double)most / (double)g->items[i].size;
         g->items[i].share = active == 0 ? 0 : (double)g->items[i].size / (double)active;
     }
     if (g->count != 0) {

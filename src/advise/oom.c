@@ -251,6 +251,7 @@ static allot_status pin_range(view *v)
         }
         oom->pins[0] = best;
         oom->pin_needed = 1;
+        oom->pin_is_range = true;
     }
     return status;
 }

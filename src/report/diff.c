@@ -22,7 +22,7 @@ static void write_measures(alloti_text *text, const allot_diff *diff)
         alloti_table_cell(&table, "%s", alloti_size(b).text);
         alloti_table_cell(&table, "%s", alloti_size_change(a, b).text);
     }
-    alloti_table_cell(&table, "free at the peak");
+    alloti_table_cell(&table, "free at peak allocated");
     alloti_table_cell(&table, "%s", alloti_size(diff->a.totals.free_size).text);
     alloti_table_cell(&table, "%s", alloti_size(diff->b.totals.free_size).text);
     alloti_table_cell(&table, "%s",

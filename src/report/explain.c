@@ -3,6 +3,7 @@
 #include "report/explain.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/options.h"
@@ -42,6 +43,14 @@ static void write_stack(alloti_text *text, const alloti_explained *e, uint32_t s
     }
 }
 
+/* What a group is for, and whether that is true of nearly all of it. */
+static void write_category(alloti_table *table, const allot_group *group)
+{
+    static const double NEARLY_ALL = 0.99;
+    alloti_table_cell(table, "%s%s", group->category_share < NEARLY_ALL ? "mostly " : "",
+                      allot_category_name((allot_category)group->category));
+}
+
 static void write_groups(alloti_text *text, const alloti_explained *e, allot_group_by by,
                          const allot_groups *groups, uint32_t top)
 {
@@ -61,9 +70,11 @@ static void write_groups(alloti_text *text, const alloti_explained *e, allot_gro
         alloti_table_cell(&table, "%s", alloti_size(group->size).text);
         alloti_table_cell(&table, "%.1f %%", 100 * group->share);
         alloti_table_cell(&table, "%" PRIu32, group->count);
-        alloti_table_cell(
-            &table, "%s",
-            by == ALLOT_GROUP_CATEGORY ? "" : allot_category_name((allot_category)group->category));
+        if (by == ALLOT_GROUP_CATEGORY) {
+            alloti_table_cell(&table, "%s", "");
+        } else {
+            write_category(&table, group);
+        }
         alloti_table_cell(&table, "%s", group_label(&labelled, group->key, &buffer));
     }
     alloti_table_write(&table, text);
@@ -75,10 +86,11 @@ static void write_groups(alloti_text *text, const alloti_explained *e, allot_gro
 
 static void write_heading(alloti_text *text, const alloti_explained *e)
 {
-    alloti_text_subject(text, e->history, e->name);
-    alloti_text_style(text, ALLOTI_STYLE_HEADING, ", %s at %s\n\n",
-                      e->oom != NULL ? "out of memory" : "memory",
-                      alloti_event_words(e->history, e->totals.event).text);
+    char moment[sizeof(alloti_event_text) + 32];
+    snprintf(moment, sizeof moment, ", %s at %s", e->oom != NULL ? "out of memory" : "memory",
+             alloti_event_words(e->history, e->totals.event).text);
+    alloti_text_subject(text, e->history, e->name, moment);
+    alloti_text_printf(text, "\n");
 }
 
 static void write_text(alloti_text *text, const alloti_explained *e, uint32_t top)
@@ -96,8 +108,8 @@ static void write_text(alloti_text *text, const alloti_explained *e, uint32_t to
     write_groups(text, e, e->by, &e->groups, top);
     if (e->by == ALLOT_GROUP_STACK) {
         for (uint32_t i = 0; i < e->groups.count && i < top; i++) {
-            alloti_text_printf(text, "\n  %s in %" PRIu32 " blocks:\n",
-                               alloti_size(e->groups.items[i].size).text, e->groups.items[i].count);
+            alloti_text_printf(text, "\n  %s in %s:\n", alloti_size(e->groups.items[i].size).text,
+                               alloti_count(e->groups.items[i].count, "block").text);
             write_stack(text, e, e->groups.items[i].key);
         }
     }
@@ -165,6 +177,7 @@ static void json_groups(alloti_json *json, const char *key, const alloti_explain
         alloti_json_put_u64(json, "count", group->count);
         alloti_json_put_string(json, "category",
                                allot_category_name((allot_category)group->category));
+        alloti_json_put_double(json, "category_share", group->category_share);
         if (by == ALLOT_GROUP_LINE) {
             json_line(json, e, stack);
         } else if (by == ALLOT_GROUP_STACK) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The pages of `inspect` and `explain`: one history, and sentences about one moment of it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/size_text.h"
 #include "report/html_write.h"
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
+#include "report/parts.h"
+#include "trace/torch_origin.h"
 
 /** Largest holder of memory at the moment, as a sentence. */
 static allot_status put_largest_line(const alloti_html_subject *subject, const allot_moment *moment,
@@ -19,10 +17,10 @@ static allot_status put_largest_line(const alloti_html_subject *subject, const a
         allot_groups_init(moment, ALLOT_GROUP_LINE, subject->lines, subject->categories, &groups);
     if (status == ALLOT_STATUS_OK && groups.count != 0) {
         const allot_group *const first = &groups.items[0];
-        alloti_html_sentence(json, "%s holds most: %s in %u block%s, %.0f %% of what is in use.",
+        alloti_html_sentence(json, "%s holds most: %s in %s, %.0f %% of what is in use.",
                              allot_lines_text(subject->lines, first->key),
-                             alloti_size(first->size).text, first->count, plural(first->count),
-                             100.0 * first->share);
+                             alloti_size(first->size).text,
+                             alloti_count(first->count, "block").text, 100.0 * first->share);
     }
     allot_groups_fini(&groups);
     return status;
@@ -53,10 +51,10 @@ static allot_status put_moment(const alloti_html_subject *subject, const allot_m
     const allot_status status = put_largest_line(subject, moment, json);
     if (totals.free_size != 0) {
         alloti_html_sentence(json,
-                             "%s are reserved but free; the largest free range has %s "
-                             "(fragmentation %.0f %%).",
-                             alloti_size(totals.free_size).text,
-                             alloti_size(totals.free_largest).text, 100.0 * totals.fragmentation);
+                             "%s are reserved but free, %.1f %% of what is reserved; the largest "
+                             "free range has %s.",
+                             alloti_size(totals.free_size).text, 100 * alloti_free_share(&totals),
+                             alloti_size(totals.free_largest).text);
     }
     alloti_html_verdict_end(json);
     return status;
@@ -65,12 +63,14 @@ static allot_status put_moment(const alloti_html_subject *subject, const allot_m
 static void put_oom_headline(const allot_oom *oom, alloti_json *json)
 {
     const alloti_size_text asked = alloti_size(oom->requested);
+    const uint64_t driver = oom->is_capped ? 0 : oom->device_free;
+    const alloti_size_text free_in_all = alloti_size(oom->totals.free_size + driver);
     switch (oom->verdict) {
     case ALLOT_OOM_FRAGMENTED:
         alloti_html_verdict_begin(
             json, "bad",
-            "Out of memory by fragmentation: %s asked, %s free, but in pieces of at most %s",
-            asked.text, alloti_size(oom->usable_free).text, alloti_size(oom->usable_largest).text);
+            "Out of memory by fragmentation: %s asked, %s free in all, but no piece that large",
+            asked.text, free_in_all.text);
         return;
     case ALLOT_OOM_SEPARATED:
         alloti_html_verdict_begin(
@@ -87,9 +87,9 @@ static void put_oom_headline(const allot_oom *oom, alloti_json *json)
         return;
     case ALLOT_OOM_EXHAUSTED:
     default:
-        alloti_html_verdict_begin(json, "bad", "Out of memory: %s asked, %s in use, %s free",
+        alloti_html_verdict_begin(json, "bad", "Out of memory: %s asked, %s in use, %s free in all",
                                   asked.text, alloti_size(oom->totals.active).text,
-                                  alloti_size(oom->usable_free).text);
+                                  free_in_all.text);
     }
 }
 
@@ -98,11 +98,12 @@ static void put_pins(const alloti_html_subject *subject, const allot_oom *oom, a
 {
     if (oom->pin_line_count != 0 && oom->pin_lines[0].kept_size != 0) {
         const allot_pin_line *const pin = &oom->pin_lines[0];
-        alloti_html_sentence(json, "%u block%s (%s) from %s keep%s %s of free memory apart.",
-                             pin->block_count, plural(pin->block_count),
-                             alloti_size(pin->size).text,
-                             allot_lines_text(subject->lines, pin->line),
-                             pin->block_count == 1 ? "s" : "", alloti_size(pin->kept_size).text);
+        alloti_html_sentence(
+            json, "%s (%s) from %s: %s of free memory %s.",
+            alloti_count(pin->block_count, "block").text, alloti_size(pin->size).text,
+            allot_lines_text(subject->lines, pin->line), alloti_size(pin->kept_size).text,
+            oom->pin_is_range ? "beside cannot merge"
+                              : "in the same segments cannot go back to the driver");
     }
     alloti_html_sentence(json,
                          "Expandable segments would have had a free range of %s, packing the live "
@@ -152,10 +153,30 @@ static allot_status write_verdict(const alloti_html_subject *subject, uint32_t e
     return status;
 }
 
+/* Whether a setting of PyTorch's is what nobody set: off, without limit or empty. */
+static bool is_default(const allot_trace *trace, const allot_setting *setting)
+{
+    switch (setting->type) {
+    case ALLOT_SETTING_BOOL:
+        return setting->integer == 0;
+    case ALLOT_SETTING_INT:
+        return setting->integer == 0 || setting->integer == -1 ||
+               (setting->integer == 1 && strcmp(allot_trace_string(trace, setting->key, NULL),
+                                                "pinned_num_register_threads") == 0);
+    case ALLOT_SETTING_FLOAT:
+        return !(setting->number > 0) && !(setting->number < 0);
+    case ALLOT_SETTING_STRING:
+        return allot_trace_string(trace, setting->string, NULL)[0] == '\0';
+    default:
+        return true;
+    }
+}
+
 static void put_setting(const allot_trace *trace, const allot_setting *setting, alloti_json *json)
 {
     char number[32];
-    alloti_html_row_begin(json, NULL);
+    const bool is_hidden = alloti_trace_is_torch(trace) && is_default(trace, setting);
+    alloti_html_row_begin(json, is_hidden ? "default" : NULL);
     alloti_json_put_string(json, NULL, allot_trace_string(trace, setting->key, NULL));
     switch (setting->type) {
     case ALLOT_SETTING_BOOL:

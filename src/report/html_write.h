@@ -55,7 +55,7 @@ typedef struct alloti_html_column {
 
 /** "columns" and the opening of "rows", into the open object. */
 void alloti_html_rows_begin(alloti_json *json, const alloti_html_column *columns, size_t count);
-/** Begin one row: opens "cells"; `state` is "good", "bad" or NULL. */
+/** Begin one row: opens "cells"; `state` is "good", "bad", "default" (folded away) or NULL. */
 void alloti_html_row_begin(alloti_json *json, const char *state);
 void alloti_html_row_end(alloti_json *json);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a trace holds. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <allot/torchsim.h>
@@ -146,8 +147,10 @@ static void write_segments(alloti_text *text, const allot_history *history)
     alloti_text_printf(text, "\n");
     if (sums.empty_count != 0) {
         alloti_text_printf(text,
-                           "  %" PRIu64 " hold nothing: torch.cuda.empty_cache() would return %s\n",
-                           sums.empty_count, alloti_size(sums.empty_size).text);
+                           "  %" PRIu64 " of them hold%s nothing: torch.cuda.empty_cache() would "
+                           "return %s\n",
+                           sums.empty_count, sums.empty_count == 1 ? "s" : "",
+                           alloti_size(sums.empty_size).text);
     }
 }
 
@@ -189,8 +192,10 @@ static allot_status inspect_text(alloti_text *text, const allot_history *history
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    alloti_text_subject(text, history, options->name);
-    alloti_text_printf(text, ": %" PRIu64 " events\n\n", count);
+    alloti_event_text events;
+    snprintf(events.text, sizeof events.text, ": %s", alloti_count(count, "event").text);
+    alloti_text_subject(text, history, options->name, events.text);
+    alloti_text_printf(text, "\n");
     alloti_text_measures(text, history);
     alloti_text_printf(text, "\n");
     alloti_text_style(text, ALLOTI_STYLE_HEADING, "at the end\n");

@@ -87,8 +87,7 @@ static void write_text(alloti_text *text, const allot_history *history, const al
                        const allot_lines *lines, const allot_report_options *options)
 {
     const uint32_t top = alloti_report_top(options);
-    alloti_text_subject(text, history, options->name);
-    alloti_text_printf(text, "\n");
+    alloti_text_subject(text, history, options->name, "");
     write_steps(text, leaks);
     if (leaks->growing_count != 0) {
         alloti_text_printf(text, "\n");

@@ -27,16 +27,10 @@ static void write_request(alloti_text *text, const alloti_explained *e)
     alloti_text_printf(text, "  reserved       %s, of which %s are active\n",
                        alloti_size(oom->totals.reserved).text,
                        alloti_size(oom->totals.active).text);
-    alloti_text_printf(text, "  free in it     %s that this request may use, largest piece %s\n",
-                       alloti_size(oom->usable_free).text, alloti_size(oom->usable_largest).text);
-    if (oom->outside != 0) {
-        alloti_text_printf(text, "  held outside   %s of %s: other processes, CUDA itself, NCCL\n",
-                           alloti_size(oom->outside).text, alloti_size(oom->device_total).text);
-    }
 }
 
-/* Free bytes that a rule of the allocator keeps from this request. */
-static void write_kept(alloti_text *text, const allot_oom *oom)
+/* Free bytes of the segments, and which of them a rule of the allocator keeps from this request. */
+static void write_free(alloti_text *text, const allot_oom *oom)
 {
     const struct {
         uint64_t size;
@@ -44,11 +38,17 @@ static void write_kept(alloti_text *text, const allot_oom *oom)
     } kept[] = {{oom->other_stream_free, "belong to another stream"},
                 {oom->other_pool_free, "belong to another memory pool (a CUDA graph's or MemPool)"},
                 {oom->other_class_free, "lie in segments for requests of the other size class"}};
+    alloti_text_printf(text, "  free in it     %s that this request may use, largest piece %s\n",
+                       alloti_size(oom->usable_free).text, alloti_size(oom->usable_largest).text);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         if (kept[i].size != 0) {
             alloti_text_printf(text, "                 %s more %s\n",
                                alloti_size(kept[i].size).text, kept[i].why);
         }
+    }
+    if (oom->outside != 0) {
+        alloti_text_printf(text, "  held outside   %s of %s: other processes, CUDA itself, NCCL\n",
+                           alloti_size(oom->outside).text, alloti_size(oom->device_total).text);
     }
 }
 
@@ -84,11 +84,14 @@ static void write_verdict(alloti_text *text, const allot_oom *oom)
     case ALLOT_OOM_EXHAUSTED:
         alloti_text_wrap_from(text, column, "    ",
                               "Only %s are free in all: %s are missing however memory is arranged. "
-                              "PyTorch could reach %s; if the card is larger, others hold the rest "
-                              "(--limit tells its size).",
+                              "PyTorch could reach %s%s.",
                               alloti_size(free).text,
                               alloti_size(oom->requested > free ? oom->requested - free : 0).text,
-                              alloti_size(oom->totals.reserved + driver).text);
+                              alloti_size(oom->totals.reserved + driver).text,
+                              oom->device_total != 0
+                                  ? ""
+                                  : "; if the card is larger, others hold the rest (--limit tells "
+                                    "its size)");
         break;
     }
 }
@@ -98,6 +101,53 @@ static const char *enough(uint64_t size, const allot_oom *oom)
     return size >= oom->requested ? "enough" : "not enough";
 }
 
+/* The live blocks of one line, and what they stand in the way of. */
+static void write_pin_line(alloti_text *text, const alloti_explained *e, const allot_pin_line *line)
+{
+    const bool is_one = line->block_count == 1;
+    const char *const does = e->oom->pin_is_range ? (is_one ? "keeps" : "keep")
+                             : is_one             ? "holds a segment in which"
+                                                  : "hold segments in which";
+    alloti_text_printf(text, "  ");
+    alloti_text_wrap_from(text, 2, "    ", "%s, %s, allocated at %s, %s %s %s",
+                          alloti_count(line->block_count, "block").text,
+                          alloti_size(line->size).text, allot_lines_text(e->lines, line->line),
+                          does, alloti_size(line->kept_size).text,
+                          e->oom->pin_is_range ? "from merging" : "are free");
+}
+
+/* What the allocator could do for the request if the pins that matter were not there. */
+static void write_pins_gone(alloti_text *text, const allot_oom *oom)
+{
+    const char *const without =
+        oom->pin_needed == 1 && oom->pins[0].live_count == 1 ? "Without it" : "Without them";
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < oom->pin_needed; i++) {
+        size += oom->pins[i].size;
+    }
+    alloti_text_printf(text, "  ");
+    if (oom->pin_needed == 0) {
+        alloti_text_wrap_from(text, 2, "    ", "Not even without all of them would it fit.");
+    } else if (oom->pin_is_range) {
+        alloti_text_wrap_from(text, 2, "    ", "%s one range of %s would be free, enough for %s.",
+                              without, alloti_size(size).text, alloti_size(oom->requested).text);
+    } else if (oom->is_capped) {
+        alloti_text_wrap_from(text, 2, "    ",
+                              "%s %s of %s would go back to the driver and leave room under the "
+                              "limit for %s.",
+                              without, alloti_count(oom->pin_needed, "segment").text,
+                              alloti_size(size).text, alloti_size(oom->requested).text);
+    } else {
+        alloti_text_wrap_from(text, 2, "    ",
+                              "%s %s of %s would go back to the driver, which then had %s + %s = "
+                              "%s, enough for %s.",
+                              without, alloti_count(oom->pin_needed, "segment").text,
+                              alloti_size(size).text, alloti_size(oom->device_free).text,
+                              alloti_size(size).text, alloti_size(oom->device_free + size).text,
+                              alloti_size(oom->requested).text);
+    }
+}
+
 static void write_pins(alloti_text *text, const alloti_explained *e)
 {
     const allot_oom *const oom = e->oom;
@@ -105,28 +155,22 @@ static void write_pins(alloti_text *text, const alloti_explained *e)
         return;
     }
     alloti_text_printf(text, "\n");
-    alloti_text_style(text, ALLOTI_STYLE_HEADING, "in the way%s\n",
-                      oom->pin_needed != 0 ? " (without these blocks the request would fit)" : "");
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "in the way\n");
     for (uint32_t i = 0; i < oom->pin_line_count && i < PIN_LINES_SHOWN; i++) {
-        const allot_pin_line *const line = &oom->pin_lines[i];
-        alloti_text_printf(text, "  ");
-        alloti_text_wrap_from(text, 2, "    ",
-                              "%" PRIu32 " block%s, %s, allocated at %s, keep%s %s from merging",
-                              line->block_count, line->block_count == 1 ? "" : "s",
-                              alloti_size(line->size).text, allot_lines_text(e->lines, line->line),
-                              line->block_count == 1 ? "s" : "", alloti_size(line->kept_size).text);
+        write_pin_line(text, e, &oom->pin_lines[i]);
     }
     if (oom->pin_line_count > PIN_LINES_SHOWN) {
-        alloti_text_style(text, ALLOTI_STYLE_DIM, "  and blocks of %" PRIu64 " more lines\n",
-                          oom->pin_line_count - PIN_LINES_SHOWN);
+        alloti_text_style(text, ALLOTI_STYLE_DIM, "  and blocks of %s\n",
+                          alloti_count(oom->pin_line_count - PIN_LINES_SHOWN, "more line").text);
     }
+    write_pins_gone(text, oom);
 }
 
 void alloti_oom_text(alloti_text *text, const alloti_explained *e)
 {
     const allot_oom *const oom = e->oom;
     write_request(text, e);
-    write_kept(text, oom);
+    write_free(text, oom);
     write_verdict(text, oom);
     write_pins(text, e);
     alloti_text_printf(text, "\n");
@@ -143,6 +187,7 @@ static void json_pins(alloti_json *json, const alloti_explained *e)
 {
     const allot_oom *const oom = e->oom;
     alloti_json_put_u64(json, "pin_needed", oom->pin_needed);
+    alloti_json_put_bool(json, "pin_is_range", oom->pin_is_range);
     alloti_json_put_u64(json, "pin_count", oom->pin_count);
     alloti_json_array_begin(json, "pins");
     uint32_t segment_count = 0;

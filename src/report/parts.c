@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/table.h"
 
@@ -52,12 +53,18 @@ const char *alloti_memory_name(allot_memory_kind memory)
     return (size_t)memory < sizeof NAMES / sizeof NAMES[0] ? NAMES[memory] : "unknown";
 }
 
-void alloti_text_subject(alloti_text *text, const allot_history *history, const char *name)
+void alloti_text_subject(alloti_text *text, const allot_history *history, const char *name,
+                         const char *rest)
 {
     const allot_trace_device *const device =
         allot_trace_get_device(allot_history_trace(history), allot_history_device(history));
-    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s%s%s %" PRIu32, name == NULL ? "" : name,
-                      name == NULL ? "" : ", ", alloti_memory_name(device->memory), device->index);
+    const char *const memory = alloti_memory_name(device->memory);
+    const char *const between = name == NULL ? "" : ", ";
+    name = name == NULL ? "" : name;
+    const size_t length = strlen(name) + strlen(between) + strlen(memory) + strlen(rest) + 4;
+    const bool is_long = name[0] != '\0' && length > text->width;
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s%s%s %" PRIu32 "%s\n", name,
+                      is_long ? ",\n  " : between, memory, device->index, rest);
 }
 
 void alloti_json_subject(alloti_json *json, const allot_history *history, const char *name)
@@ -128,11 +135,23 @@ void alloti_json_totals(alloti_json *json, const char *key, const allot_moment_t
     alloti_json_object_end(json);
 }
 
+double alloti_free_share(const allot_moment_totals *totals)
+{
+    return totals->reserved == 0 ? 0 : (double)totals->free_size / (double)totals->reserved;
+}
+
+bool alloti_fragmentation_matters(const allot_moment_totals *totals)
+{
+    static const double FREE_SHARE_MIN = 0.05;
+    return alloti_free_share(totals) >= FREE_SHARE_MIN;
+}
+
 void alloti_text_totals(alloti_text *text, const allot_moment_totals *totals)
 {
-    alloti_text_printf(text, "  allocated %s, active %s, requested %s, in %" PRIu32 " blocks\n",
+    alloti_text_printf(text, "  allocated %s, active %s, requested %s, in %s\n",
                        alloti_size(totals->allocated).text, alloti_size(totals->active).text,
-                       alloti_size(totals->requested).text, totals->allocation_count);
+                       alloti_size(totals->requested).text,
+                       alloti_count(totals->allocation_count, "block").text);
     if (totals->allocated > totals->active) {
         alloti_text_printf(text,
                            "  %s were allocated before the trace, which says no more of them\n",
@@ -142,14 +161,17 @@ void alloti_text_totals(alloti_text *text, const allot_moment_totals *totals)
         alloti_text_printf(text, "  the trace does not say where segments lie\n");
         return;
     }
-    alloti_text_printf(text, "  reserved %s in %" PRIu32 " segments\n",
-                       alloti_size(totals->reserved).text, totals->segment_count);
-    alloti_text_printf(text,
-                       "  free inside them %s, largest piece %s (external fragmentation %.0f %%)\n",
-                       alloti_size(totals->free_size).text, alloti_size(totals->free_largest).text,
-                       100 * totals->fragmentation);
-    alloti_text_printf(text, "  of it beside live blocks %s in %" PRIu32 " pieces\n",
-                       alloti_size(totals->inactive_split_size).text, totals->inactive_split_count);
+    alloti_text_printf(text, "  reserved %s in %s\n", alloti_size(totals->reserved).text,
+                       alloti_count(totals->segment_count, "segment").text);
+    alloti_text_printf(text, "  free inside %s (%.1f %% of it), largest piece %s",
+                       alloti_size(totals->free_size).text, 100 * alloti_free_share(totals),
+                       alloti_size(totals->free_largest).text);
+    if (alloti_fragmentation_matters(totals)) {
+        alloti_text_printf(text, " (external fragmentation %.0f %%)", 100 * totals->fragmentation);
+    }
+    alloti_text_printf(text, "\n  of it beside live blocks %s in %s\n",
+                       alloti_size(totals->inactive_split_size).text,
+                       alloti_count(totals->inactive_split_count, "piece").text);
 }
 
 alloti_event_text alloti_stream_words(const allot_trace *trace, uint32_t stream)

@@ -14,8 +14,9 @@ typedef struct alloti_event_text {
 /** An event for people: "event 27107 (+4.63 s)", "the start", "the end (event 53,935)". */
 alloti_event_text alloti_event_words(const allot_history *history, uint32_t event);
 
-/** Heading of a report: file, device. `name` may be NULL. */
-void alloti_text_subject(alloti_text *text, const allot_history *history, const char *name);
+/** First line of a report: file, device, `rest`; two where one would be too long. */
+void alloti_text_subject(alloti_text *text, const allot_history *history, const char *name,
+                         const char *rest);
 
 /** Name of a memory kind: "device", "pinned", "cpu". */
 const char *alloti_memory_name(allot_memory_kind memory);
@@ -31,6 +32,12 @@ void alloti_text_measures(alloti_text *text, const allot_history *history);
 
 /** Object of the totals of a moment. */
 void alloti_json_totals(alloti_json *json, const char *key, const allot_moment_totals *totals);
+
+/** Share of the reserved bytes that is free. */
+double alloti_free_share(const allot_moment_totals *totals);
+
+/** Whether so much is free that it is worth saying how broken up it is. */
+bool alloti_fragmentation_matters(const allot_moment_totals *totals);
 
 /** Lines about the totals of a moment. */
 void alloti_text_totals(alloti_text *text, const allot_moment_totals *totals);

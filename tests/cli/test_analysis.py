@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """inspect, explain, leaks, diff and ranks from end to end."""
 
+import base64
 import json
 import pickle
+import re
+import zlib
 
 import pytest
 
@@ -14,6 +17,13 @@ MIB = 1 << 20
 
 def run_json(*args, code=0):
     return json.loads(run_command(*args, "--json", code=code).stdout)
+
+
+def page_document(path):
+    """The JSON document in a page."""
+    text = re.search(r'id="data">([^<]*)<', path.read_text()).group(1)
+    data = zlib.decompress(base64.b64decode(text))
+    return json.loads(data[4:4 + int.from_bytes(data[:4], "little")])
 
 
 def frame(path, line, name="main"):
@@ -193,6 +203,53 @@ def test_names_cannot_speak_to_the_terminal(tmp_path):
     assert "\x1b" not in text and "\x07" not in text
     assert run_json("explain", path, "--at", "end")["groups"][0]["line"]["file"] == \
         "/app/\x1b]0;owned\x07train.py"
+
+
+def test_what_the_blocks_in_the_way_hold_adds_up():
+    text = run_command("explain", EXAMPLE, code=1).stdout
+    oom = run_json("explain", EXAMPLE, code=1)["oom"]
+    assert not oom["pin_is_range"] and oom["pin_needed"] == 1
+    (segment,) = oom["pins"][:1]
+    assert oom["device_free"] + segment["size"] >= oom["requested"]
+    assert "1 segment of 1.51 GiB would go back to the driver" in text
+    assert "2.38 GiB + 1.51 GiB =" in text and "1 blocks" not in text
+
+
+def test_a_little_free_memory_is_not_called_fragmented(data):
+    path = data("snapshots/d1_expandable_map_unmap_one_gpu.derived.pickle")
+    text = run_command("explain", path, "--limit", "80GiB").stdout
+    assert "(0.2 % of it)" in text and "external fragmentation" not in text
+    assert text.index("that this request may use") < text.index("more lie in segments") \
+        < text.index("held outside")
+    assert "--limit" not in text
+    assert "(--limit tells its size)" in re.sub(r"\s+", " ", run_command("explain", path).stdout)
+
+
+def test_a_line_with_several_categories_is_mostly_of_one(data):
+    path = data("snapshots/t2_memory_timeline.raw.gz")
+    text = run_command("explain", path).stdout
+    assert "mostly gradient" in text
+    (group,) = run_json("explain", path)["groups"]
+    assert group["category"] == "gradient" and 0.8 < group["category_share"] < 0.9
+
+
+def test_reports_fit_in_100_columns(data):
+    for path in sorted(data("snapshots").iterdir()):
+        if path.suffix in (".pickle", ".gz"):
+            for verb in ("inspect", "explain", "leaks"):
+                for line in run_command(verb, path, code=None).stdout.splitlines():
+                    assert len(line) <= 100 or str(path) in line, line
+
+
+def test_the_page_counts_all_free_memory_and_folds_defaults_away(tmp_path):
+    page = tmp_path / "page.html"
+    run_command("explain", EXAMPLE, "--html", page, code=1)
+    document = page_document(page)
+    assert document["verdict"]["headline"] == "Out of memory by fragmentation: 3.07 GiB asked, " \
+        "4.28 GiB free in all, but no piece that large"
+    (settings,) = document["tables"]
+    assert settings["title"] == "Allocator settings" and len(settings["rows"]) > 20
+    assert {row["state"] for row in settings["rows"]} == {"default"}
 
 
 def test_output_and_page_go_to_files(tmp_path):

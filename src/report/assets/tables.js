@@ -29,6 +29,12 @@ function reportTable(table, decorate) {
     return el("div", {class: "scroll"}, el("table", {class: "report"}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)));
 }
 
+// Rows whose state is "default" are folded away below the others.
 function tableCard(table) {
-    return el("section", {class: "card"}, el("h2", {}, table.title), reportTable(table));
+    const rows = table.rows.filter((row) => row.state !== "default");
+    const defaults = table.rows.filter((row) => row.state === "default");
+    return el("section", {class: "card"}, el("h2", {}, table.title),
+        rows.length ? reportTable({...table, rows}) : el("p", {class: "quiet"}, "All at their defaults."),
+        defaults.length ? el("details", {}, el("summary", {}, "All settings: " + formatCount(defaults.length) + " at their defaults"),
+            reportTable({...table, rows: defaults})) : null);
 }
