@@ -99,21 +99,34 @@ ALLOT_API void allot_advice_destroy(allot_advice *advice);
 
 /** The advice as a whole. Strings are borrowed from the advice. */
 typedef struct allot_advice_summary {
-    uint32_t device;
+    uint32_t device; /**< Index in the trace. */
+    allot_memory_kind memory;
+    uint32_t device_number; /**< Its number among its kind, as in the file. */
     allot_advice_verdict verdict;
     const char *present;      /**< Settings of the recording, "" for PyTorch's defaults. */
     const char *recommended;  /**< Settings to use instead, complete; NULL unless CHANGE. */
     uint32_t recommended_row; /**< Its row, or ALLOT_NONE. */
 
     allot_limit_source limit_source;
-    uint64_t limit;     /**< Bytes; 0 for none. */
-    double fraction;    /**< As given; 0 if not set. */
+    uint64_t limit;  /**< Bytes; 0 for none. */
+    double fraction; /**< As given; 0 if not set. */
+    /** What the limit leaves beside the smallest limit of the setting to use (the recommended one,
+     * or the present one to keep). Bytes; 0 without a limit, or if nothing runs within it. */
+    uint64_t spare;
+    /** It runs, but `spare` is less than 2 % of the limit or 256 MiB: too tight to rely on. */
+    bool is_tight;
+    /** allot_advice_row.saving is of limit_min (the present setting dies or is under pressure
+     * within the limit), else of peak_reserved. */
+    bool is_by_need;
     bool has_oom;       /**< The recording has an out-of-memory. */
     uint64_t oom_event; /**< Its index; valid with has_oom. */
     uint64_t oom_size;  /**< Bytes asked for, rounded by the allocator. */
 
     uint64_t event_count; /**< Events replayed: up to and with the first out-of-memory, or all. */
     int64_t span_ns;      /**< Time from first to last of them; 0 where unknown. */
+    /** The recording begins with an empty allocator. Otherwise driver calls and their cost are not
+     * comparable: only settings other than the present one have the first blocks in theirs. */
+    bool is_complete;
 
     uint64_t placements;       /**< Recorded placements that the model was compared with. */
     uint64_t placements_equal; /**< Those it put at the recorded address. */
@@ -141,6 +154,9 @@ typedef struct allot_advice_row {
     uint64_t driver_calls;   /**< cudaMalloc, cudaFree, map, unmap within the limit. */
     uint64_t retries;        /**< Times all cached blocks were given back to make a request fit. */
     double cost_ns;          /**< Of driver calls and retries, by the replay's cost model. */
+    bool is_tried;           /**< One of allot_advise_options.settings. */
+    bool has_saving;         /**< `saving` is known. */
+    int64_t saving;          /**< Bytes less than row 0, of what is_by_need says; negative: more. */
 
     uint64_t roomy_reserved;  /**< Peak reserved with no limit at all. */
     uint64_t limit_min;       /**< Smallest limit found at which it runs; 0: not searched. */
@@ -170,7 +186,10 @@ ALLOT_API void allot_advice_get_line(const allot_advice *advice, uint32_t index,
  */
 ALLOT_API const char *allot_advice_where(const allot_advice *advice);
 
-/** Why this verdict: two sentences for people. Borrowed. */
+/** The answer in a sentence, without the setting itself. Borrowed. */
+ALLOT_API const char *allot_advice_headline(const allot_advice *advice);
+
+/** Why this verdict: two or three sentences for people. Borrowed. */
 ALLOT_API const char *allot_advice_reason(const allot_advice *advice);
 
 /** Remarks: how far the recording goes, risks of the recommended setting, settings that have no

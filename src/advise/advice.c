@@ -28,11 +28,13 @@ void allot_advice_destroy(allot_advice *advice)
     free(advice->lines);
     free((void *)advice->notes);
     free(advice->where);
+    free(advice->headline);
     free(advice->reason);
     free(advice);
 }
 
-static allot_status row_set(allot_advice_row *row, const alloti_candidate *c)
+static allot_status row_set(allot_advice_row *row, const alloti_search *search,
+                            const alloti_candidate *c)
 {
     *row = (allot_advice_row){
         .setting = strdup(c->text),
@@ -47,7 +49,9 @@ static allot_status row_set(allot_advice_row *row, const alloti_candidate *c)
         .roomy_reserved = c->roomy.peak_reserved,
         .limit_min = c->tight.is_known ? c->need_high : 0,
         .limit_min_cost_ns = (double)c->tight.cost_ns,
+        .is_tried = c->is_wanted,
     };
+    row->has_saving = alloti_search_saving(search, c, &row->saving);
     return row->setting != NULL && row->change != NULL ? ALLOT_STATUS_OK
                                                        : alloti_fail_memory(sizeof *row);
 }
@@ -60,9 +64,9 @@ allot_status alloti_advice_add_rows(allot_advice *advice, const alloti_search *s
         return alloti_fail_memory(((uint64_t)count + 1) * sizeof *advice->rows);
     }
     advice->row_count = count + 1;
-    allot_status status = row_set(&advice->rows[0], &search->candidates[0]);
+    allot_status status = row_set(&advice->rows[0], search, &search->candidates[0]);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
-        status = row_set(&advice->rows[i + 1], &search->candidates[shown[i]]);
+        status = row_set(&advice->rows[i + 1], search, &search->candidates[shown[i]]);
     }
     return status;
 }
@@ -125,9 +129,10 @@ allot_status alloti_advice_add_words(allot_advice *advice, const alloti_search *
                                 .recommended = recommended,
                                 .closest = closest,
                                 .where = advice->where};
+    advice->headline = alloti_words_headline(&topic);
     advice->reason = alloti_words_reason(&topic);
     advice->notes = alloti_calloc_array(ALLOTI_NOTE_COUNT, sizeof *advice->notes);
-    if (advice->reason == NULL || advice->notes == NULL) {
+    if (advice->headline == NULL || advice->reason == NULL || advice->notes == NULL) {
         return alloti_fail_memory(WORDS_SIZE);
     }
     for (uint32_t i = 0; i < ALLOTI_NOTE_COUNT; i++) {
@@ -146,10 +151,12 @@ allot_status alloti_advice_refuse(allot_advice *advice, const char *reason)
 {
     advice->summary.verdict = ALLOT_ADVICE_VERDICT_CANNOT_SAY;
     advice->summary.recommended_row = ALLOT_NONE;
+    advice->headline = strdup("No advice is possible on this file.");
     advice->reason = strdup(reason);
     advice->where = advice->where == NULL ? strdup("") : advice->where;
-    return advice->reason != NULL && advice->where != NULL ? ALLOT_STATUS_OK
-                                                           : alloti_fail_memory(WORDS_SIZE);
+    const bool is_done =
+        advice->headline != NULL && advice->reason != NULL && advice->where != NULL;
+    return is_done ? ALLOT_STATUS_OK : alloti_fail_memory(WORDS_SIZE);
 }
 
 void allot_advice_get_summary(const allot_advice *advice, allot_advice_summary *out)
@@ -180,6 +187,11 @@ void allot_advice_get_line(const allot_advice *advice, uint32_t index, allot_adv
 const char *allot_advice_where(const allot_advice *advice)
 {
     return advice->where;
+}
+
+const char *allot_advice_headline(const allot_advice *advice)
+{
+    return advice->headline;
 }
 
 const char *allot_advice_reason(const allot_advice *advice)

@@ -17,6 +17,7 @@ struct allot_advice {
     char **notes; /**< [note_count] */
     uint32_t note_count;
     char *where;
+    char *headline;
     char *reason;
 };
 
@@ -31,7 +32,7 @@ ALLOT_NODISCARD allot_status alloti_advice_add_lines(allot_advice *advice,
                                                      const allot_lines *lines,
                                                      const alloti_need *need);
 
-/** Fill in reason and notes. `recommended` and `closest` may be NULL. */
+/** Fill in headline, reason and notes. `recommended` and `closest` may be NULL. */
 ALLOT_NODISCARD allot_status alloti_advice_add_words(allot_advice *advice,
                                                      const alloti_search *search,
                                                      const alloti_need *need,

@@ -267,11 +267,20 @@ static allot_status search_all(advising *a)
     return status == ALLOT_STATUS_OK ? alloti_shown_order(&a->search, &a->shown) : status;
 }
 
+/** The recommended setting, or the present one if it is to be kept; NULL if none runs. */
+static const alloti_candidate *setting_to_use(const advising *a)
+{
+    const allot_advice_summary *const s = &a->advice->summary;
+    if (s->verdict == ALLOT_ADVICE_VERDICT_CHANGE) {
+        return &a->search.candidates[a->shown.items[s->recommended_row - 1]];
+    }
+    return s->verdict == ALLOT_ADVICE_VERDICT_KEEP ? &a->search.candidates[0] : NULL;
+}
+
 static void fill_summary(advising *a)
 {
     allot_advice_summary *const s = &a->advice->summary;
     const alloti_need *const need = &a->need;
-    s->device = a->device;
     s->limit = a->search.limit;
     s->fraction = a->search.fraction;
     s->has_oom = need->oom_count > 0;
@@ -279,6 +288,8 @@ static void fill_summary(advising *a)
     s->oom_size = need->oom_size;
     s->event_count = need->event_count;
     s->span_ns = need->span_ns;
+    s->is_complete = a->search.info.is_complete;
+    s->is_by_need = alloti_search_is_by_need(&a->search);
     s->live_peak = need->live_peak;
     s->live_event = need->live_event;
     s->recorded_reserved_peak = need->reserved_peak;
@@ -294,6 +305,9 @@ static void fill_summary(advising *a)
         s->verdict = a->search.candidates[0].run.finishes ? ALLOT_ADVICE_VERDICT_KEEP
                                                           : ALLOT_ADVICE_VERDICT_NOT_FOUND;
     }
+    const alloti_candidate *const used = setting_to_use(a);
+    s->spare = used == NULL ? 0 : alloti_search_spare(&a->search, used);
+    s->is_tight = used != NULL && alloti_search_is_tight(&a->search, used);
 }
 
 static allot_status conclude(advising *a)
@@ -372,6 +386,8 @@ allot_status allot_advise(const allot_trace *trace, uint32_t device,
     a.advice->summary.present = "";
     a.advice->summary.recommended_row = ALLOT_NONE;
     a.advice->summary.device = device;
+    a.advice->summary.memory = allot_trace_get_device(trace, device)->memory;
+    a.advice->summary.device_number = allot_trace_get_device(trace, device)->index;
     status = advise(&a);
     advising_fini(&a);
     if (status != ALLOT_STATUS_OK) {

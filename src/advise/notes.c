@@ -46,16 +46,9 @@ static char *note_oom(const alloti_topic *t, bool *silent)
         return nothing(silent);
     }
     char room[ALLOT_SIZE_TEXT_MAX + 64] = "";
-    const alloti_candidate *const best = t->recommended;
-    if (best != NULL && best->need_high != 0 && best->need_high <= t->search->limit) {
-        char *const text =
-            alloti_words_format(" Up to there %s of the limit are to spare.",
-                                alloti_size(t->search->limit - best->need_high).text);
-        if (text == NULL) {
-            return NULL;
-        }
-        snprintf(room, sizeof room, "%s", text);
-        free(text);
+    if (t->summary->spare > 0) {
+        snprintf(room, sizeof room, " Up to there %s of the limit are to spare.",
+                 alloti_size(t->summary->spare).text);
     }
     return alloti_words_format(
         "The recording reaches to an out-of-memory at event %u of %llu; what the program would "

@@ -6,7 +6,9 @@
  *             program asks for; roundup divisions; garbage collection if a fraction makes it act
  *   together  the best thresholds with roundup, collection and other roundings of whole blocks
  *   closer    around the best: thresholds halfway to the next ones that were tried, roundup
- *             divisions changed in one interval of sizes at a time; again while it helps
+ *             divisions changed in one interval of sizes at a time, also around the best with
+ *             expandable segments, which under a tight limit need such a list; again while it
+ *             helps
  *
  * Long recordings get fewer thresholds and rounds, so that the time stays within reason.
  */
@@ -232,25 +234,32 @@ static allot_status closer_roundups(alloti_search *search, const allot_torch_con
     return status;
 }
 
-static allot_status stage_closer(alloti_search *search)
+/** Change the roundup of the best of a family (0: of all). */
+static allot_status closer_to_best(alloti_search *search, uint32_t families)
 {
     uint32_t best = 0;
-    uint32_t split = 0;
     uint32_t count = 0;
-    uint32_t split_count = 0;
-    allot_status status = best_of(search, 0, 1, &best, &count);
-    if (status == ALLOT_STATUS_OK) {
-        status = best_of(search, ALLOTI_FAMILY_MAX_SPLIT, 1, &split, &split_count);
+    const allot_status status = best_of(search, families, 1, &best, &count);
+    if (status != ALLOT_STATUS_OK || count == 0) {
+        return status;
     }
+    const allot_torch_conf conf = search->candidates[best].conf;
+    return closer_roundups(search, &conf);
+}
+
+static allot_status stage_closer(alloti_search *search)
+{
+    uint32_t split = 0;
+    uint32_t split_count = 0;
+    allot_status status = best_of(search, ALLOTI_FAMILY_MAX_SPLIT, 1, &split, &split_count);
     if (status == ALLOT_STATUS_OK && split_count > 0 && search->sizes.large_count > 0) {
         const allot_torch_conf conf = search->candidates[split].conf;
         status = closer_splits(search, &conf);
     }
-    if (status == ALLOT_STATUS_OK && count > 0) {
-        const allot_torch_conf conf = search->candidates[best].conf;
-        status = closer_roundups(search, &conf);
+    if (status == ALLOT_STATUS_OK) {
+        status = closer_to_best(search, 0);
     }
-    return status;
+    return status == ALLOT_STATUS_OK ? closer_to_best(search, ALLOTI_FAMILY_EXPANDABLE) : status;
 }
 
 /** Make candidates by one stage and replay them. */

@@ -3,14 +3,20 @@
  * The order among candidates: gain first, cost as a gate.
  *
  *   1. what finishes the recorded part within the limit, before what does not;
- *   2. what costs the driver no noticeable time more than the present setting, before what does;
- *   3. less memory, in steps of one part in a hundred, where every setting that differs from the
- *      present ones and every item of a list counts as one step: it has to pay for itself, and a
- *      setting fitted to this one recording is worth little;
- *   4. fewer of those, lower cost, and the text, so that the order is always the same.
+ *   2. what leaves room within the limit, before what is too tight to rely on;
+ *   3. what costs the driver no noticeable time more than the present setting, before what does;
+ *   4. less memory, in steps of one part in a hundred, where every setting that differs from the
+ *      present ones and every item of a list counts as one step, and leaving expandable segments
+ *      as five: it has to pay for itself, and a setting fitted to this one recording is worth
+ *      little;
+ *   5. fewer of those, lower cost, and the text, so that the order is always the same.
  *
  * Memory is the smallest limit at which it runs if the present setting dies or is under pressure
  * within the limit (what matters is how much room is left), else peak reserved within the limit.
+ *
+ * A change is recommended only if it pays. Where the present setting dies, running is enough. Where
+ * it runs, both figures have to fall: by a tenth if it fits with room or if expandable segments
+ * would be left, else by one part in fifty.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +24,9 @@
 #include "advise/search.h"
 #include "core/array.h"
 
-enum { PARTS = 100, GAIN_PARTS = 50, COST_PARTS = 50 };
+enum { PARTS = 100, GAIN_PARTS = 50, CLEAR_PARTS = 10, COST_PARTS = 50, SPARE_PARTS = 50 };
 static const uint64_t GAIN_MIN = UINT64_C(20) << 20;
+static const uint64_t SPARE_MIN = UINT64_C(256) << 20;
 static const uint64_t COST_MIN_NS = UINT64_C(100000000);
 
 bool alloti_search_is_by_need(const alloti_search *search)
@@ -51,10 +58,45 @@ bool alloti_search_is_costly(const alloti_search *search, const alloti_candidate
            candidate->run.cost_ns - now->cost_ns > bearable;
 }
 
+bool alloti_search_saving(const alloti_search *search, const alloti_candidate *candidate,
+                          int64_t *out)
+{
+    const uint64_t now = memory_of(search, &search->candidates[0]);
+    const uint64_t then = memory_of(search, candidate);
+    const bool is_by_need = alloti_search_is_by_need(search);
+    if (now == 0 || then == 0 || (!is_by_need && !candidate->run.finishes)) {
+        return false;
+    }
+    *out = (int64_t)(now - then);
+    return true;
+}
+
+uint64_t alloti_search_spare(const alloti_search *search, const alloti_candidate *candidate)
+{
+    const uint64_t need = candidate->need_high;
+    return search->limit > need && need != 0 ? search->limit - need : 0;
+}
+
+bool alloti_search_is_tight(const alloti_search *search, const alloti_candidate *candidate)
+{
+    if (search->limit == 0 || !candidate->run.finishes) {
+        return false;
+    }
+    const uint64_t share = search->limit / SPARE_PARTS;
+    return alloti_search_spare(search, candidate) < (share > SPARE_MIN ? share : SPARE_MIN);
+}
+
+bool alloti_search_fits(const alloti_search *search)
+{
+    return search->limit != 0 && !alloti_search_is_by_need(search) &&
+           !alloti_search_is_tight(search, &search->candidates[0]);
+}
+
 /** What qsort needs to know; rows are small, so a copy of the keys is sorted. */
 typedef struct rank_key {
     uint32_t index;
     bool finishes;
+    bool is_tight;
     bool is_costly;
     uint64_t steps; /* memory above the best, in parts of a hundred, and the burden */
     uint64_t stop_event;
@@ -74,6 +116,7 @@ static int compare_keys(const void *left, const void *right)
     const rank_key *const b = right;
     int order = (int)b->finishes - (int)a->finishes;
     order = order != 0 ? order : order_u64(b->stop_event, a->stop_event);
+    order = order != 0 ? order : (int)a->is_tight - (int)b->is_tight;
     order = order != 0 ? order : (int)a->is_costly - (int)b->is_costly;
     order = order != 0 ? order : order_u64(a->steps, b->steps);
     order = order != 0 ? order : order_u64(a->burden, b->burden);
@@ -104,6 +147,7 @@ allot_status alloti_search_rank(const alloti_search *search, uint32_t families, 
         keys[used++] = (rank_key){
             .index = i,
             .finishes = finishes,
+            .is_tight = alloti_search_is_tight(search, c),
             .is_costly = finishes && alloti_search_is_costly(search, c),
             .steps = finishes ? (memory_of(search, c) - best) / part + c->burden : 0,
             .stop_event = finishes ? 0 : c->run.stop_event,
@@ -121,6 +165,26 @@ allot_status alloti_search_rank(const alloti_search *search, uint32_t families, 
     return ALLOT_STATUS_OK;
 }
 
+bool alloti_search_is_better(const alloti_search *search, const alloti_candidate *candidate)
+{
+    const alloti_candidate *const present = &search->candidates[0];
+    const bool needs_less = candidate->need_high != 0 && present->need_high != 0 &&
+                            candidate->need_high < present->need_high;
+    const bool reserves_less =
+        candidate->run.finishes && candidate->run.peak_reserved < present->run.peak_reserved;
+    if (alloti_search_is_by_need(search) && present->run.finishes) {
+        return needs_less;
+    }
+    return needs_less || reserves_less || (candidate->run.finishes && !present->run.finishes);
+}
+
+/** Whether going from `now` to `then` is at least one part in `parts` less, and noticeable. */
+static bool falls_by(uint64_t now, uint64_t then, uint64_t parts)
+{
+    const uint64_t least = now / parts > GAIN_MIN ? now / parts : GAIN_MIN;
+    return then < now && now - then >= least;
+}
+
 bool alloti_search_is_gain(const alloti_search *search, const alloti_candidate *candidate)
 {
     const alloti_candidate *const present = &search->candidates[0];
@@ -131,9 +195,10 @@ bool alloti_search_is_gain(const alloti_search *search, const alloti_candidate *
     if (!present->run.finishes) {
         return !needs_more;
     }
-    const bool peaks_higher = candidate->run.peak_reserved > present->run.peak_reserved;
-    const uint64_t now = memory_of(search, present);
-    const uint64_t then = memory_of(search, candidate);
-    const uint64_t least = now / GAIN_PARTS > GAIN_MIN ? now / GAIN_PARTS : GAIN_MIN;
-    return then < now && now - then >= least && !needs_more && !peaks_higher;
+    const bool leaves = present->conf.expandable_segments && !candidate->conf.expandable_segments;
+    const uint64_t parts = leaves || alloti_search_fits(search) ? CLEAR_PARTS : GAIN_PARTS;
+    const uint64_t now = present->run.peak_reserved;
+    const uint64_t then = candidate->run.peak_reserved;
+    return falls_by(present->need_high, candidate->need_high, parts) && then <= now &&
+           (alloti_search_is_by_need(search) || falls_by(now, then, parts));
 }

@@ -42,7 +42,7 @@ typedef struct alloti_candidate {
     char *text;           /**< Canonical settings string; owned. */
     char *change;         /**< What differs from the present, in words; owned. */
     uint32_t families;    /**< alloti_family bits that are on. */
-    uint32_t burden;      /**< Families that differ from the present settings, and list items. */
+    uint32_t burden;      /**< Steps that it has to pay for, see rank.c. */
     bool is_wanted;       /**< Asked for by the caller: always shown in full. */
     bool is_sound;        /**< Nothing in it conflicts or does nothing: may be recommended. */
     alloti_outcome run;   /**< Within the limit. */
@@ -118,7 +118,26 @@ bool alloti_search_is_by_need(const alloti_search *search);
 ALLOT_NODISCARD allot_status alloti_search_rank(const alloti_search *search, uint32_t families,
                                                 uint32_t *order, uint32_t *count);
 
-/** Whether a candidate is clearly better than the present setting and no worse in any peak. */
+/**
+ * Bytes by which a candidate takes less than the present setting (negative: more): of the smallest
+ * limit or of peak reserved, see alloti_search_is_by_need(). False if that is not known.
+ */
+bool alloti_search_saving(const alloti_search *search, const alloti_candidate *candidate,
+                          int64_t *out);
+
+/** What the limit leaves beside a candidate's smallest limit; 0 without a limit. */
+uint64_t alloti_search_spare(const alloti_search *search, const alloti_candidate *candidate);
+
+/** Whether a candidate runs with less to spare than two runs of one program may differ by. */
+bool alloti_search_is_tight(const alloti_search *search, const alloti_candidate *candidate);
+
+/** Whether the present setting runs within a known limit, without pressure and with room. */
+bool alloti_search_fits(const alloti_search *search);
+
+/** Whether a candidate has less of anything than the present setting: worth a row. */
+bool alloti_search_is_better(const alloti_search *search, const alloti_candidate *candidate);
+
+/** Whether a change to this candidate pays clearly, with no peak worse than at present. */
 bool alloti_search_is_gain(const alloti_search *search, const alloti_candidate *candidate);
 
 /** Whether what a candidate makes the driver do takes noticeably longer than at present. */

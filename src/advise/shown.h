@@ -17,7 +17,7 @@ void alloti_shown_fini(alloti_shown *shown);
 ALLOT_NODISCARD allot_status alloti_shown_choose(const alloti_search *search, uint32_t max,
                                                  alloti_shown *shown);
 
-/** Order them by all that is known by now. */
+/** Order them by all that is known by now; what has turned out no better than now is left out. */
 ALLOT_NODISCARD allot_status alloti_shown_order(const alloti_search *search, alloti_shown *shown);
 
 /** Row (1 is the first shown) of the first that may be recommended; ALLOT_NONE if none may. */

@@ -24,7 +24,10 @@ typedef struct alloti_topic {
     const char *where;                   /**< "" if the file has no stacks. */
 } alloti_topic;
 
-/** Why the verdict is what it is, in two sentences. */
+/** The answer in a sentence, without the setting itself. */
+char *alloti_words_headline(const alloti_topic *topic);
+
+/** Why the verdict is what it is, in two or three sentences. */
 char *alloti_words_reason(const alloti_topic *topic);
 
 /** Number of remarks that alloti_words_note() knows; each may have nothing to say. */

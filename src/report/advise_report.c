@@ -6,37 +6,28 @@
 #include <allot/advise.h>
 
 #include "core/options.h"
+#include "report/advise_words.h"
 #include "report/json.h"
+#include "report/parts.h"
 #include "report/table.h"
-
-static const char *setting_text(const char *setting)
-{
-    return setting[0] == '\0' ? "(defaults)" : setting;
-}
-
-/** Whether the present setting is under pressure: smallest limits are then what matters. */
-static bool is_by_need(const allot_advice *advice)
-{
-    allot_advice_row present = {0};
-    allot_advice_get_row(advice, 0, &present);
-    return !present.finishes || present.retries > 0;
-}
 
 static void write_head(alloti_text *text, const allot_advice *advice, const char *name)
 {
     allot_advice_summary s = {0};
     allot_advice_get_summary(advice, &s);
-    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s: device %u\n", name == NULL ? "trace" : name,
-                      s.device);
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s, %s %u\n", name == NULL ? "trace" : name,
+                      alloti_memory_name(s.memory), s.device_number);
     if (s.verdict == ALLOT_ADVICE_VERDICT_CANNOT_SAY) {
         return;
     }
-    alloti_text_printf(text, "  recorded     %" PRIu64 " events", s.event_count);
+    char span[48] = "";
     if (s.span_ns > 0) {
-        alloti_text_printf(text, " in %.1f s", (double)s.span_ns / 1e9);
+        snprintf(span, sizeof span, " in %.1f s", (double)s.span_ns / 1e9);
     }
-    alloti_text_printf(text, ", setting %s, peak reserved %s\n", setting_text(s.present),
-                       alloti_size(s.recorded_reserved_peak).text);
+    alloti_text_wrap(text, "               ",
+                     "  recorded     %" PRIu64 " events%s, setting %s, peak reserved %s",
+                     s.event_count, span, alloti_setting_text(s.present),
+                     alloti_size(s.recorded_reserved_peak).text);
     if (s.limit == 0) {
         alloti_text_printf(text, "  limit        none\n");
     } else {
@@ -49,93 +40,69 @@ static void write_head(alloti_text *text, const allot_advice *advice, const char
     }
     alloti_text_printf(text,
                        "  model        %" PRIu64 " of %" PRIu64 " recorded placements equal\n"
-                       "  tried        %" PRIu64 " settings in %" PRIu64 " replays\n\n",
-                       s.placements_equal, s.placements, s.setting_count, s.replay_count);
+                       "  tried        %" PRIu64 " %s in %" PRIu64 " replays\n\n",
+                       s.placements_equal, s.placements, s.setting_count,
+                       s.setting_count == 1 ? "setting" : "settings", s.replay_count);
+}
+
+static alloti_style style_of(const allot_advice_summary *s)
+{
+    const bool is_good =
+        s->verdict == ALLOT_ADVICE_VERDICT_CHANGE || s->verdict == ALLOT_ADVICE_VERDICT_KEEP;
+    return is_good && !s->is_tight ? ALLOTI_STYLE_GOOD : ALLOTI_STYLE_BAD;
 }
 
 static void write_verdict(alloti_text *text, const allot_advice *advice)
 {
     allot_advice_summary s = {0};
     allot_advice_get_summary(advice, &s);
-    switch (s.verdict) {
-    case ALLOT_ADVICE_VERDICT_CHANGE:
-        if (s.recommended[0] == '\0') {
-            alloti_text_style(text, ALLOTI_STYLE_GOOD, "Unset PYTORCH_CUDA_ALLOC_CONF.\n");
-        } else {
-            alloti_text_style(text, ALLOTI_STYLE_GOOD, "Set: PYTORCH_CUDA_ALLOC_CONF=%s\n",
-                              s.recommended);
-        }
-        break;
-    case ALLOT_ADVICE_VERDICT_KEEP:
-        alloti_text_style(text, ALLOTI_STYLE_GOOD, "Keep the present setting.\n");
-        break;
-    case ALLOT_ADVICE_VERDICT_NOTHING_HELPS:
-        alloti_text_style(text, ALLOTI_STYLE_BAD, "No setting helps.\n");
-        break;
-    case ALLOT_ADVICE_VERDICT_NOT_FOUND:
-        alloti_text_style(text, ALLOTI_STYLE_BAD, "No setting was found that is enough.\n");
-        break;
-    case ALLOT_ADVICE_VERDICT_CANNOT_SAY:
-        alloti_text_style(text, ALLOTI_STYLE_BAD, "No advice is possible on this file.\n");
-        break;
+    alloti_text_style(text, style_of(&s), "%s\n", allot_advice_headline(advice));
+    if (s.recommended != NULL) {
+        char line[ALLOTI_ASSIGNMENT_MAX];
+        alloti_text_style(text, style_of(&s), "%s%s\n", s.recommended[0] == '\0' ? "" : "Set: ",
+                          alloti_setting_assign(s.recommended, line));
     }
     alloti_text_wrap(text, "", "%s", allot_advice_reason(advice));
     alloti_text_printf(text, "\n");
 }
 
-/** What a setting saves: of the smallest limit, or of what was reserved at the peak. */
-static alloti_size_text saving_of(const allot_advice *advice, const allot_advice_row *row)
+/** Less than the present setting is a gain without a sign. */
+static alloti_size_text saving_of(const allot_advice_row *row)
 {
-    const alloti_size_text unknown = {.text = "-"};
-    allot_advice_summary s = {0};
-    allot_advice_row present = {0};
-    allot_advice_get_summary(advice, &s);
-    allot_advice_get_row(advice, 0, &present);
-    if (is_by_need(advice)) {
-        const bool is_known = row->limit_min != 0 && present.limit_min != 0;
-        return is_known ? alloti_size_change(present.limit_min, row->limit_min) : unknown;
+    alloti_size_text out = {.text = "-"};
+    if (row->has_saving) {
+        const uint64_t size = row->saving < 0 ? -(uint64_t)row->saving : (uint64_t)row->saving;
+        out = row->saving < 0 ? alloti_size_change(size, 0) : alloti_size(size);
     }
-    return row->finishes ? alloti_size_change(s.recorded_reserved_peak, row->peak_reserved)
-                         : unknown;
+    return out;
 }
 
-/** Calls beside those of the present setting; a run that died says nothing about them. */
-static void cell_calls(alloti_table *table, const allot_advice_row *row,
-                       const allot_advice_row *present)
+/** Calls and time; of a recording that begins in the middle only the present setting's count. */
+static void cell_cost(alloti_table *table, const allot_advice_row *row, bool is_comparable)
 {
-    if (!row->finishes || !present->finishes) {
-        alloti_table_cell(table, "%" PRIu64, row->driver_calls);
-        return;
-    }
-    const int64_t extra = (int64_t)row->driver_calls - (int64_t)present->driver_calls;
-    alloti_table_cell(table, "%" PRIu64 " (%+" PRId64 ")", row->driver_calls, extra);
+    alloti_table_cell(table, is_comparable ? "%" PRIu64 : "-", row->driver_calls);
+    alloti_table_cell(table, "%" PRIu64, row->retries);
+    alloti_table_cell(table, is_comparable ? "%.0f ms" : "-", row->cost_ns / 1e6);
 }
 
 static void row_write(alloti_table *table, const allot_advice *advice, uint32_t index)
 {
     allot_advice_summary s = {0};
-    allot_advice_row present = {0};
     allot_advice_row row = {0};
     allot_advice_get_summary(advice, &s);
-    allot_advice_get_row(advice, 0, &present);
     allot_advice_get_row(advice, index, &row);
     if (index == 0) {
         alloti_table_cell(table, "now");
     } else {
-        alloti_table_cell(table, index == s.recommended_row ? "%u <-" : "%u", index);
+        alloti_table_cell(table, "%u%s%s", index, row.is_tried ? " try" : "",
+                          index == s.recommended_row ? " <-" : "");
     }
-    if (row.finishes) {
-        alloti_table_cell(table, "runs");
-    } else {
-        alloti_table_cell(table, "dies at %" PRIu64, row.stop_event);
-    }
+    alloti_table_cell(table, "%s", alloti_advice_outcome(&row).text);
     alloti_table_cell(table, "%s", alloti_size(row.peak_reserved).text);
-    alloti_table_cell(table, "%s", index == 0 ? "" : saving_of(advice, &row).text);
+    alloti_table_cell(table, "%s", index == 0 ? "" : saving_of(&row).text);
     alloti_table_cell(table, "%s", row.limit_min == 0 ? "-" : alloti_size(row.limit_min).text);
-    cell_calls(table, &row, &present);
-    alloti_table_cell(table, "%" PRIu64, row.retries);
-    alloti_table_cell(table, "%.0f ms", row.cost_ns / 1e6);
-    alloti_table_cell(table, "%s", setting_text(row.setting));
+    cell_cost(table, &row, s.is_complete || index == 0);
+    alloti_table_cell(table, "%s", alloti_setting_text(row.setting));
 }
 
 static void write_rows(alloti_text *text, const allot_advice *advice, uint32_t top)
@@ -145,25 +112,29 @@ static void write_rows(alloti_text *text, const allot_advice *advice, uint32_t t
         {"reserved", ALLOTI_COLUMN_RIGHT}, {"saving", ALLOTI_COLUMN_RIGHT},
         {"needs", ALLOTI_COLUMN_RIGHT},    {"calls", ALLOTI_COLUMN_RIGHT},
         {"retries", ALLOTI_COLUMN_RIGHT},  {"time", ALLOTI_COLUMN_RIGHT},
-        {"setting", ALLOTI_COLUMN_LEFT},
+        {"setting", ALLOTI_COLUMN_BELOW},
     };
     const uint32_t all = allot_advice_row_count(advice);
-    const uint32_t count = all - 1 > top ? top + 1 : all;
+    allot_advice_summary s = {0};
+    allot_advice_get_summary(advice, &s);
+    uint32_t hidden = 0;
     alloti_table table;
     alloti_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-    for (uint32_t i = 0; i < count; i++) {
-        row_write(&table, advice, i);
+    for (uint32_t i = 0; i < all; i++) {
+        if (alloti_advice_shows(advice, i, top)) {
+            row_write(&table, advice, i);
+        } else {
+            hidden++;
+        }
     }
     alloti_table_write(&table, text);
-    if (all > count) {
-        alloti_text_printf(text, "  %u more: --top %u\n", all - count, all - 1);
+    if (hidden > 0) {
+        alloti_text_printf(text, "  %u more: --top %u\n", hidden, all - 1);
     }
-    alloti_text_wrap(
-        text, "  ",
-        "  reserved: at the peak; needs: smallest limit at which it runs; saving: of %s; "
-        "calls: to the driver; retries: everything cached was given back; time: what "
-        "calls and retries cost, by a model",
-        is_by_need(advice) ? "needs" : "the recorded peak reserved");
+    alloti_text_wrap(text, "  ", "  %s", alloti_advice_columns(&s).text);
+    alloti_text_wrap(text, "  ", "  %s", alloti_advice_order(&s).text);
+    alloti_text_wrap(text, "  ",
+                     "  left out: what is no better than now, or does as a row above does");
     alloti_text_printf(text, "\n");
 }
 
@@ -227,10 +198,16 @@ static void put_summary(alloti_json *json, const allot_advice_summary *s)
 {
     const bool says = s->verdict != ALLOT_ADVICE_VERDICT_CANNOT_SAY;
     alloti_json_put_string(json, "verdict", allot_advice_verdict_name(s->verdict));
-    alloti_json_put_u64(json, "device", s->device);
+    alloti_json_object_begin(json, "device");
+    alloti_json_put_string(json, "memory", alloti_memory_name(s->memory));
+    alloti_json_put_u64(json, "index", s->device_number);
+    alloti_json_object_end(json);
     alloti_json_put_string(json, "present", says ? s->present : NULL);
     alloti_json_put_string(json, "recommended", s->recommended);
     alloti_json_put_index(json, "recommended_row", s->recommended_row);
+    put_if(json, "spare", s->limit != 0 && s->spare != 0, s->spare);
+    alloti_json_put_bool(json, "is_tight", s->is_tight);
+    alloti_json_put_string(json, "saving_of", s->is_by_need ? "limit_min" : "peak_reserved");
     alloti_json_object_begin(json, "limit");
     put_if(json, "size", s->limit != 0, s->limit);
     alloti_json_put_string(json, "source", allot_limit_source_name(s->limit_source));
@@ -244,6 +221,7 @@ static void put_summary(alloti_json *json, const allot_advice_summary *s)
     put_if(json, "live_event", says && s->live_event != ALLOT_NONE, s->live_event);
     put_if(json, "oom_event", s->has_oom, s->oom_event);
     put_if(json, "oom_size", s->has_oom, s->oom_size);
+    alloti_json_put_bool(json, "is_complete", s->is_complete);
     alloti_json_object_end(json);
     alloti_json_object_begin(json, "fidelity");
     put_if(json, "placements", s->is_checked, s->placements);
@@ -258,6 +236,7 @@ static void put_row(alloti_json *json, const allot_advice_row *row)
     alloti_json_object_begin(json, NULL);
     alloti_json_put_string(json, "setting", row->setting);
     alloti_json_put_string(json, "change", row->change);
+    alloti_json_put_bool(json, "is_tried", row->is_tried);
     alloti_json_put_bool(json, "finishes", row->finishes);
     put_if(json, "stop_event", !row->finishes, row->stop_event);
     alloti_json_put_u64(json, "peak_reserved", row->peak_reserved);
@@ -268,6 +247,11 @@ static void put_row(alloti_json *json, const allot_advice_row *row)
     alloti_json_put_u64(json, "roomy_reserved", row->roomy_reserved);
     put_if(json, "limit_min", row->limit_min != 0, row->limit_min);
     alloti_json_put_double(json, "limit_min_cost_ns", row->limit_min_cost_ns);
+    if (row->has_saving) {
+        alloti_json_put_i64(json, "saving", row->saving);
+    } else {
+        alloti_json_put_null(json, "saving");
+    }
     alloti_json_object_end(json);
 }
 
@@ -280,6 +264,7 @@ static allot_status write_json(const allot_advice *advice, const allot_report_op
     allot_advice_get_summary(advice, &s);
     alloti_json_put_string(&json, "file", options->name);
     put_summary(&json, &s);
+    alloti_json_put_string(&json, "headline", allot_advice_headline(advice));
     alloti_json_put_string(&json, "reason", allot_advice_reason(advice));
     alloti_json_put_string(&json, "where", allot_advice_where(advice));
     alloti_json_array_begin(&json, "rows");

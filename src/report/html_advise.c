@@ -6,6 +6,7 @@
 #include <allot/replay.h>
 
 #include "core/size_text.h"
+#include "report/advise_words.h"
 #include "report/html_write.h"
 
 enum {
@@ -14,53 +15,60 @@ enum {
     SAMPLES = 4000, /* of a line */
 };
 
-static const char *setting_text(const char *setting)
+static void put_row(const allot_advice_row *row, const char *mark, bool is_comparable,
+                    alloti_json *json)
 {
-    return *setting != '\0' ? setting : "(PyTorch's defaults)";
-}
-
-static const char *result_text(const allot_advice_row *row, char *buffer, size_t size)
-{
-    if (row->finishes) {
-        return "finishes";
-    }
-    snprintf(buffer, size, "out of memory at event %llu", (unsigned long long)row->stop_event);
-    return buffer;
-}
-
-static void put_row(const allot_advice_row *row, const allot_advice_row *present, alloti_json *json)
-{
-    char result[64];
-    alloti_json_put_string(json, NULL, setting_text(row->setting));
+    char outcome[64];
+    snprintf(outcome, sizeof outcome, "%s%s", alloti_advice_outcome(row).text, mark);
+    alloti_json_put_string(json, NULL, alloti_setting_text(row->setting));
+    alloti_json_put_string(json, NULL, outcome);
     alloti_json_put_u64(json, NULL, row->peak_reserved);
-    alloti_json_put_i64(json, NULL, (int64_t)(row->roomy_reserved - present->roomy_reserved));
+    if (row->has_saving) {
+        alloti_json_put_i64(json, NULL, row->saving);
+    } else {
+        alloti_json_put_null(json, NULL);
+    }
     if (row->limit_min != 0) {
         alloti_json_put_u64(json, NULL, row->limit_min);
     } else {
         alloti_json_put_null(json, NULL);
     }
-    alloti_json_put_u64(json, NULL, row->driver_calls);
+    if (is_comparable) {
+        alloti_json_put_u64(json, NULL, row->driver_calls);
+    } else {
+        alloti_json_put_null(json, NULL);
+    }
     alloti_json_put_u64(json, NULL, row->retries);
-    alloti_json_put_double(json, NULL, row->cost_ns);
-    alloti_json_put_string(json, NULL, result_text(row, result, sizeof result));
+    if (is_comparable) {
+        alloti_json_put_double(json, NULL, row->cost_ns);
+    } else {
+        alloti_json_put_null(json, NULL);
+    }
 }
 
-static void write_rows(const allot_advice *advice, uint32_t row_count, uint32_t replay_count,
-                       alloti_json *json)
+/** The columns of the table in text; here the setting leads, since it is a button too. */
+static void write_rows(const allot_advice *advice, uint32_t replay_count, alloti_json *json)
 {
     static const alloti_html_column COLUMNS[] = {
-        {"Setting", "code"},         {"Peak reserved", "bytes"}, {"Unlimited", "change"},
-        {"Runs from", "bytes"},      {"Driver calls", "number"}, {"Retries", "number"},
-        {"Driver time", "duration"}, {"Outcome", "text"},
+        {"setting", "code"}, {"outcome", "text"}, {"reserved", "bytes"}, {"saving", "bytes"},
+        {"needs", "bytes"},  {"calls", "number"}, {"retries", "number"}, {"time", "duration"},
     };
-    allot_advice_row present;
+    allot_advice_summary summary;
+    allot_advice_get_summary(advice, &summary);
     alloti_html_rows_begin(json, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
-    for (uint32_t i = 0; i < row_count; i++) {
+    for (uint32_t i = 0; i < allot_advice_row_count(advice); i++) {
+        if (!alloti_advice_shows(advice, i, ROWS)) {
+            continue;
+        }
         allot_advice_row row;
         allot_advice_get_row(advice, i, &row);
-        present = i == 0 ? row : present;
+        row.has_saving = row.has_saving && i != 0;
         alloti_html_row_begin(json, row.finishes ? "good" : "bad");
-        put_row(&row, &present, json);
+        put_row(&row,
+                i == 0         ? " (now)"
+                : row.is_tried ? " (asked for)"
+                               : "",
+                i == 0 || summary.is_complete, json);
         alloti_json_array_end(json);
         alloti_json_put_index(json, "replay", i < replay_count ? i : ALLOT_NONE);
         alloti_json_object_end(json);
@@ -68,43 +76,44 @@ static void write_rows(const allot_advice *advice, uint32_t row_count, uint32_t 
     alloti_json_array_end(json);
 }
 
-static void write_verdict(const allot_advice *advice, const allot_advice_summary *summary,
-                          alloti_json *json)
+/** The tone of the answer. */
+static const char *level_of(const allot_advice_summary *summary)
 {
     switch (summary->verdict) {
     case ALLOT_ADVICE_VERDICT_CHANGE:
-        alloti_html_verdict_begin(json, "good", "Set %s", setting_text(summary->recommended));
-        break;
+        return summary->is_tight ? "warn" : "good";
     case ALLOT_ADVICE_VERDICT_KEEP:
-        alloti_html_verdict_begin(json, "info", "Keep the present setting");
-        break;
+        return summary->is_tight ? "warn" : "info";
     case ALLOT_ADVICE_VERDICT_NOTHING_HELPS:
-        alloti_html_verdict_begin(json, "bad", "Nothing helps: the live blocks alone need %s",
-                                  alloti_size(summary->live_peak).text);
-        break;
     case ALLOT_ADVICE_VERDICT_NOT_FOUND:
-        alloti_html_verdict_begin(json, "bad", "No setting that was tried runs within the limit");
-        break;
+        return "bad";
     case ALLOT_ADVICE_VERDICT_CANNOT_SAY:
-    default:
-        alloti_html_verdict_begin(json, "warn", "This trace does not hold what a replay needs");
+        break;
     }
+    return "warn";
+}
+
+static void write_verdict(const allot_advice *advice, const allot_advice_summary *summary,
+                          alloti_json *json)
+{
+    alloti_html_verdict_begin(json, level_of(summary), "%s", allot_advice_headline(advice));
     alloti_html_sentence(json, "%s", allot_advice_reason(advice));
     alloti_html_verdict_end(json);
 }
 
 static void write_advice(const allot_advice *advice, const allot_advice_summary *summary,
-                         uint32_t row_count, uint32_t replay_count, alloti_json *json)
+                         uint32_t replay_count, alloti_json *json)
 {
-    char text[1200];
+    char text[ALLOTI_ASSIGNMENT_MAX];
     alloti_json_object_begin(json, "advice");
     if (summary->recommended != NULL) {
-        snprintf(text, sizeof text, "PYTORCH_CUDA_ALLOC_CONF=%s", summary->recommended);
-        alloti_json_put_string(json, "setting", text);
+        alloti_json_put_string(json, "setting", alloti_setting_assign(summary->recommended, text));
     }
     alloti_json_put_index(json, "recommended", summary->recommended_row);
-    write_rows(advice, row_count, replay_count, json);
+    write_rows(advice, replay_count, json);
     alloti_json_array_begin(json, "notes");
+    alloti_json_put_string(json, NULL, alloti_advice_columns(summary).text);
+    alloti_json_put_string(json, NULL, alloti_advice_order(summary).text);
     if (summary->is_checked) {
         snprintf(text, sizeof text, "The model places %llu of %llu recorded blocks as recorded.",
                  (unsigned long long)summary->placements_equal,
@@ -171,7 +180,7 @@ static allot_status write_replay(const allot_requests *requests, const allot_adv
         return status;
     }
     alloti_json_object_begin(&page->json, NULL);
-    alloti_json_put_string(&page->json, "name", setting_text(row->setting));
+    alloti_json_put_string(&page->json, "name", alloti_setting_text(row->setting));
     alloti_json_put_bool(&page->json, "recorded", is_present);
     if (result->oom_count != 0) {
         alloti_json_put_u64(&page->json, "oom_event", result->oom_event);
@@ -214,7 +223,6 @@ allot_status allot_html_advise(const allot_history *history, const allot_advice 
     allot_advice_summary summary;
     allot_advice_get_summary(advice, &summary);
     const uint32_t all = allot_advice_row_count(advice);
-    const uint32_t row_count = all < ROWS ? all : ROWS;
     const uint32_t replay_count = all < REPLAYS ? all : REPLAYS;
     alloti_html_page page;
     alloti_html_subject subject;
@@ -222,7 +230,7 @@ allot_status allot_html_advise(const allot_history *history, const allot_advice 
     status = alloti_html_subject_init(&subject, history, &options);
     if (status == ALLOT_STATUS_OK) {
         write_verdict(advice, &summary, &page.json);
-        write_advice(advice, &summary, row_count, replay_count, &page.json);
+        write_advice(advice, &summary, replay_count, &page.json);
         write_lines(advice, &page.json);
         status = write_replays(history, advice, replay_count, &summary, &page);
     }

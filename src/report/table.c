@@ -118,12 +118,64 @@ static void write_cell(alloti_text *text, const char *cell, alloti_column_kind k
     }
 }
 
+/* Bytes of a text that fit, up to behind a comma; all of it if there is no such place. */
+static size_t fitting(const char *cell, size_t room)
+{
+    const size_t size = strlen(cell);
+    if (columns_of(cell) <= room) {
+        return size;
+    }
+    size_t cut = room < size ? room : size;
+    while (cut > 0 && cell[cut - 1] != ',') {
+        cut--;
+    }
+    return cut == 0 ? size : cut;
+}
+
+static void write_below(alloti_text *text, const char *cell, size_t indent, size_t width)
+{
+    while (*cell != '\0') {
+        const size_t size = fitting(cell, indent < width ? width - indent : 0);
+        alloti_text_write(text, "\n", 1);
+        pad(text, GAP + indent);
+        alloti_text_write(text, cell, size);
+        cell += size;
+    }
+}
+
 static void write_header(const alloti_table *table, alloti_text *text, const size_t *widths)
 {
     pad(text, GAP);
     for (uint32_t c = 0; c < table->column_count; c++) {
         write_cell(text, table->columns[c].title, table->columns[c].kind, widths[c],
                    c + 1 == table->column_count);
+    }
+    alloti_text_write(text, "\n", 1);
+}
+
+/* Whether the last cell of a row goes below it. */
+static bool is_below(const alloti_table *table, uint64_t row, size_t width, const size_t *widths)
+{
+    const uint32_t last = table->column_count - 1;
+    size_t at = 0;
+    for (uint32_t c = 0; c < last; c++) {
+        at += widths[c] + GAP;
+    }
+    return table->columns[last].kind == ALLOTI_COLUMN_BELOW &&
+           at + columns_of(cell_at(table, row, last)) > width;
+}
+
+static void write_row(const alloti_table *table, uint64_t row, alloti_text *text, size_t width,
+                      const size_t *widths)
+{
+    const bool below = is_below(table, row, width, widths);
+    const uint32_t count = below ? table->column_count - 1 : table->column_count;
+    pad(text, GAP);
+    for (uint32_t c = 0; c < count; c++) {
+        write_cell(text, cell_at(table, row, c), table->columns[c].kind, widths[c], c + 1 == count);
+    }
+    if (below) {
+        write_below(text, cell_at(table, row, count), widths[0] + GAP, width);
     }
     alloti_text_write(text, "\n", 1);
 }
@@ -138,12 +190,7 @@ void alloti_table_write(alloti_table *table, alloti_text *text)
         measure(table, text->width - GAP, widths);
         write_header(table, text, widths);
         for (uint64_t r = 0; r < row_count(table); r++) {
-            pad(text, GAP);
-            for (uint32_t c = 0; c < table->column_count; c++) {
-                write_cell(text, cell_at(table, r, c), table->columns[c].kind, widths[c],
-                           c + 1 == table->column_count);
-            }
-            alloti_text_write(text, "\n", 1);
+            write_row(table, r, text, text->width - GAP, widths);
         }
     }
     alloti_table_fini(table);

@@ -12,6 +12,7 @@ typedef enum alloti_column_kind {
     ALLOTI_COLUMN_LEFT,  /**< Text. */
     ALLOTI_COLUMN_RIGHT, /**< Numbers. */
     ALLOTI_COLUMN_FLEX,  /**< Text that may be cut at its start, where a path says least. */
+    ALLOTI_COLUMN_BELOW, /**< Text of the last column, never cut: below if the line is too long. */
 } alloti_column_kind;
 
 typedef struct alloti_column {

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """allot advise: the table, JSON, the page, options that make no sense, files that cannot be advised on."""
 
+import base64
 import json
 import re
+import subprocess
+import zlib
 
 import pytest
 
@@ -17,8 +20,8 @@ def advise(*options, code=0, file=EXAMPLE):
     return run_command("advise", *options, file, code=code)
 
 
-def advise_json(*options, file=EXAMPLE):
-    return json.loads(advise("--json", *options, file=file).stdout)
+def advise_json(*options, code=0, file=EXAMPLE):
+    return json.loads(advise("--json", *options, code=code, file=file).stdout)
 
 
 def test_the_text_says_why_and_what_to_set():
@@ -70,13 +73,14 @@ def test_settings_that_are_asked_for_have_rows():
 
 
 def test_a_limit_below_what_is_live_ends_the_search():
-    advice = advise_json("--limit", "4GiB")
+    advice = advise_json("--limit", "4GiB", code=1)
     assert advice["verdict"] == "nothing_helps"
     assert advice["recommended"] is None and advice["recommended_row"] is None
     assert advice["recording"]["live_peak"] > 4 * GIB
     assert "finetune.py:" in advice["reason"] + advice["lines"][0]["line"]
-    text = " ".join(advise("--limit", "4GiB").stdout.split())
-    assert "Nothing helps: you need" in text
+    text = " ".join(advise("--limit", "4GiB", code=1).stdout.split())
+    assert "No setting helps: it needs 9.78 GiB, and the limit is 4.00 GiB." in text
+    assert "tried 1 setting in" in text
 
 
 def test_a_fraction_brings_collection_in():
@@ -88,10 +92,67 @@ def test_a_fraction_brings_collection_in():
 def test_top_limits_the_rows_of_the_text():
     def rows(top):
         text = advise("--top", top).stdout
-        return len(re.findall(r"^  (?:now|\d+)(?: <-)? +(?:runs|dies at)", text, re.MULTILINE))
+        return len(re.findall(r"^  (?:now|\d+)(?: try)?(?: <-)? +(?:runs|OOM)", text, re.MULTILINE))
 
     assert rows(1) == 2
     assert rows(3) == 4
+
+
+def test_settings_asked_for_are_shown_below_the_top():
+    text = advise("--top", "1", "--try", "roundup_power2_divisions:8").stdout
+    row = re.search(r"^  \d+ try +OOM \d+ .*\n? +roundup_power2_divisions:8$", text, re.MULTILINE)
+    assert row, text
+
+
+def test_saving_is_less_memory_than_now():
+    advice = advise_json("--limit", "24GiB")
+    now, best = advice["rows"][0], advice["rows"][advice["recommended_row"]]
+    assert advice["saving_of"] == "peak_reserved"
+    assert best["saving"] == now["peak_reserved"] - best["peak_reserved"] > 8 * GIB
+    advice = advise_json()
+    now, best = advice["rows"][0], advice["rows"][advice["recommended_row"]]
+    assert advice["saving_of"] == "limit_min"
+    assert best["saving"] == now["limit_min"] - best["limit_min"] > GIB
+
+
+def page_header(path):
+    """The JSON that a page carries: a zlib stream of its length, the JSON, and columns."""
+    packed = re.search(r'id="data">([^<]*)<', path.read_text()).group(1)
+    data = zlib.decompress(base64.b64decode(packed))
+    return json.loads(data[4:4 + int.from_bytes(data[:4], "little")])
+
+
+LIST = "expandable_segments:True,roundup_power2_divisions:[256:16,512:0,>:16]"
+
+
+@pytest.mark.parametrize("options", [(), ("--limit", "10GiB"), ("--limit", "24GiB"), ("--try", LIST)])
+def test_lines_are_at_most_100_columns(options):
+    text = advise(*options).stdout
+    for line in text.splitlines():
+        assert len(line) <= 100 or "PYTORCH_CUDA_ALLOC_CONF=" in line, line
+        assert line == line.rstrip()
+    if options[:1] == ("--try",):
+        assert re.search(r"^ +" + re.escape(LIST) + "$", text, re.MULTILINE)
+
+
+def test_what_is_to_be_pasted_is_quoted_for_a_shell():
+    text = advise("--limit", "10200MiB").stdout
+    line = re.search(r"^Set: (PYTORCH_CUDA_ALLOC_CONF=.*)$", text, re.MULTILINE).group(1)
+    setting = advise_json("--limit", "10200MiB")["recommended"]
+    assert ">" in setting
+    shown = subprocess.run(
+        ["sh", "-c", line + '; printf "%s" "$PYTORCH_CUDA_ALLOC_CONF"'],
+        capture_output=True, text=True, check=True,
+    ).stdout
+    assert shown == setting
+
+
+def test_the_page_has_the_columns_of_the_text(tmp_path):
+    advise("--html", tmp_path / "a.html")
+    text = advise().stdout
+    header = re.search(r"^ +outcome .*setting$", text, re.MULTILINE).group(0).split()
+    columns = page_header(tmp_path / "a.html")["advice"]["columns"]
+    assert sorted(column["name"] for column in columns) == sorted(header)
 
 
 def test_threads_do_not_change_the_output():

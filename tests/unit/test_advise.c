@@ -73,6 +73,20 @@ static bool has_note(const allot_advice *advice, const char *part)
     return false;
 }
 
+/** A row's saving is against the present setting: positive is less. */
+static void check_saving(allot_advice_summary s, allot_advice_row present, allot_advice_row row)
+{
+    if (row.has_saving) {
+        const uint64_t now = s.is_by_need ? present.limit_min : present.peak_reserved;
+        const uint64_t then = s.is_by_need ? row.limit_min : row.peak_reserved;
+        CHECK(now > then ? row.saving > 0 && (uint64_t)row.saving == now - then
+                         : row.saving <= 0 && (uint64_t)-row.saving == then - now);
+    }
+    /* A row is there because it is better somewhere, or because it was asked for. */
+    CHECK(row.is_tried || row.limit_min < present.limit_min ||
+          (!s.is_by_need && row.peak_reserved < present.peak_reserved));
+}
+
 /** What holds of any advice. */
 static void check_sane(const allot_advice *advice)
 {
@@ -86,6 +100,7 @@ static void check_sane(const allot_advice *advice)
         CHECK(row.limit_min == 0 || row.limit_min >= s.live_peak);
         CHECK(s.limit == 0 || row.peak_reserved <= s.limit);
         CHECK(row.peak_allocated <= row.peak_reserved);
+        check_saving(s, present, row);
         if (row.finishes && s.limit != 0) {
             CHECK(row.limit_min != 0 && row.limit_min <= s.limit);
         }
@@ -94,7 +109,8 @@ static void check_sane(const allot_advice *advice)
         const allot_advice_row best = row_of(advice, s.recommended_row);
         CHECK_STR(best.setting, s.recommended);
         CHECK(best.finishes);
-        CHECK(!present.finishes || best.peak_reserved < present.peak_reserved);
+        CHECK(!present.finishes || best.peak_reserved <= present.peak_reserved);
+        CHECK(best.has_saving && best.saving > 0);
         CHECK(best.limit_min <= present.limit_min);
     } else {
         CHECK(s.recommended == NULL);
@@ -262,6 +278,107 @@ static void a_run_under_pressure_that_finishes_is_judged_as_one_that_does(void)
     allot_trace_destroy(trace);
 }
 
+static void what_fits_with_room_is_left_alone(void)
+{
+    allot_trace *const trace =
+        read_data("snapshots/d1_expandable_map_unmap_one_gpu.derived.pickle");
+    if (trace == NULL) {
+        return;
+    }
+    for (uint64_t gib = 88; gib <= 140; gib += 18) {
+        const allot_advise_options options = {.struct_size = sizeof options, .limit = gib << 30};
+        allot_advice *const advice = advise(trace, &options);
+        const allot_advice_summary s = summary_of(advice);
+        check_sane(advice);
+        CHECK_EQ(s.verdict, ALLOT_ADVICE_VERDICT_KEEP);
+        CHECK(!s.is_tight);
+        CHECK_EQ(s.spare, (gib << 30) - row_of(advice, 0).limit_min);
+        CHECK_CONTAINS(allot_advice_headline(advice), "it fits on");
+        allot_advice_destroy(advice);
+    }
+    allot_trace_destroy(trace);
+}
+
+static void a_tight_limit_is_met_by_expandable_segments_with_a_list_and_said_to_be_tight(void)
+{
+    allot_trace *const trace = read_data("oracle/finetune_80gib.pickle.gz");
+    if (trace == NULL) {
+        return;
+    }
+    const allot_advise_options options = {.struct_size = sizeof options, .limit = MIB(10240)};
+    allot_advice *const advice = advise(trace, &options);
+    const allot_advice_summary s = summary_of(advice);
+    check_sane(advice);
+    REQUIRE(s.recommended != NULL);
+    CHECK_CONTAINS(s.recommended, "expandable_segments:True,roundup_power2_divisions:[");
+    /* max_split_size_mb does it too, with eight times the driver calls. */
+    CHECK(row_of(advice, s.recommended_row).driver_calls < 200);
+    CHECK(s.is_tight);
+    CHECK(s.spare > 0 && s.spare < MIB(256));
+    CHECK_CONTAINS(allot_advice_headline(advice), "too tight to rely on");
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
+static void rows_of_one_outcome_are_one_row(void)
+{
+    allot_trace *const trace = read_data("oracle/finetune_11gib_oom.pickle.gz");
+    if (trace == NULL) {
+        return;
+    }
+    allot_advice *const advice = advise(trace, NULL);
+    for (uint32_t i = 1; i < allot_advice_row_count(advice); i++) {
+        for (uint32_t k = i + 1; k < allot_advice_row_count(advice); k++) {
+            const allot_advice_row a = row_of(advice, i);
+            const allot_advice_row b = row_of(advice, k);
+            const bool both_split = strncmp(a.setting, "max_split_size_mb:", 18) == 0 &&
+                                    strncmp(b.setting, "max_split_size_mb:", 18) == 0 &&
+                                    strchr(a.setting, ',') == NULL &&
+                                    strchr(b.setting, ',') == NULL;
+            CHECK(!both_split ||
+                  a.limit_min / 100 < (a.limit_min > b.limit_min ? a.limit_min - b.limit_min
+                                                                 : b.limit_min - a.limit_min));
+        }
+    }
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
+static void what_is_asked_for_has_a_row_and_a_mark(void)
+{
+    allot_trace *const trace = read_data("oracle/finetune_80gib.pickle.gz");
+    if (trace == NULL) {
+        return;
+    }
+    static const char *const tried[] = {"roundup_power2_divisions:8"};
+    const allot_advise_options options = {.struct_size = sizeof options,
+                                          .limit = MIB(12288),
+                                          .row_max = 1,
+                                          .settings = tried,
+                                          .setting_count = 1};
+    allot_advice *const advice = advise(trace, &options);
+    check_sane(advice);
+    CHECK(row_named(advice, tried[0]).is_tried);
+    CHECK(!row_of(advice, summary_of(advice).recommended_row).is_tried);
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
+static void a_small_saving_is_called_small(void)
+{
+    allot_trace *const trace = read_data("snapshots/a15_1423_segments_45gib.pickle");
+    if (trace == NULL) {
+        return;
+    }
+    allot_advice *const advice = advise(trace, NULL);
+    check_sane(advice);
+    CHECK(!summary_of(advice).is_complete);
+    CHECK_CONTAINS(allot_advice_headline(advice), "at most");
+    CHECK_CONTAINS(allot_advice_headline(advice), "live tensors need");
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
 /* ---- made-up programs ---- */
 
 /**
@@ -300,7 +417,10 @@ static void nothing_helps_where_live_bytes_exceed_the_limit(void)
     CHECK_EQ(s.limit, MIB(512));
     CHECK_EQ(s.live_peak, MIB(600));
     CHECK_CONTAINS(allot_advice_where(advice), "program.py:9");
-    CHECK_CONTAINS(allot_advice_reason(advice), "600.0 MiB at");
+    CHECK_CONTAINS(allot_advice_headline(advice), "needs 600.0 MiB, and the limit is 512.0 MiB");
+    CHECK_CONTAINS(allot_advice_reason(advice), "600.0 MiB are live at once at");
+    CHECK_CONTAINS(allot_advice_reason(advice), "smaller batch");
+    CHECK_CONTAINS(allot_advice_reason(advice), "gives this process");
     REQUIRE(allot_advice_line_count(advice) > 0);
     allot_advice_line line = {0};
     allot_advice_get_line(advice, 0, &line);
@@ -491,6 +611,12 @@ static const check_test TESTS[] = {
     {"what_is_on_is_never_recommended", what_is_on_is_never_recommended},
     {"a_run_under_pressure_that_finishes_is_judged_as_one_that_does",
      a_run_under_pressure_that_finishes_is_judged_as_one_that_does},
+    {"what_fits_with_room_is_left_alone", what_fits_with_room_is_left_alone},
+    {"a_tight_limit_is_met_by_expandable_segments_with_a_list_and_said_to_be_tight",
+     a_tight_limit_is_met_by_expandable_segments_with_a_list_and_said_to_be_tight},
+    {"rows_of_one_outcome_are_one_row", rows_of_one_outcome_are_one_row},
+    {"what_is_asked_for_has_a_row_and_a_mark", what_is_asked_for_has_a_row_and_a_mark},
+    {"a_small_saving_is_called_small", a_small_saving_is_called_small},
     {"nothing_helps_where_live_bytes_exceed_the_limit",
      nothing_helps_where_live_bytes_exceed_the_limit},
     {"a_limit_beside_the_recording_is_obeyed", a_limit_beside_the_recording_is_obeyed},

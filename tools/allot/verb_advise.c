@@ -5,6 +5,8 @@
 #include "cli_report.h"
 #include "verbs.h"
 
+enum { ROWS_USUAL = 10 };
+
 static const char *limit;
 static const char *fraction;
 static char **tried;
@@ -69,9 +71,13 @@ static cli_exit advise(const allot_history *history, const char *path,
         return cli_fail(status);
     }
     const result r = {.history = history, .advice = advice};
+    allot_advice_summary summary = {0};
+    allot_advice_get_summary(advice, &summary);
+    const bool is_lost = summary.verdict == ALLOT_ADVICE_VERDICT_NOTHING_HELPS ||
+                         summary.verdict == ALLOT_ADVICE_VERDICT_NOT_FOUND;
     const cli_exit code = report(&r, path);
     allot_advice_destroy(advice);
-    return code;
+    return code == CLI_OK && is_lost ? CLI_FOUND : code;
 }
 
 static cli_exit read_fraction(double *out)
@@ -98,7 +104,8 @@ static cli_exit read_options(allot_advise_options *out)
         return cli_usage("--threads %d: want a number that is not negative", threads);
     }
     out->thread_count = (uint32_t)threads;
-    out->row_max = cli_report.top > 0 ? (uint32_t)cli_report.top : 0;
+    /* A short table is cut from the usual one, so that it says the same. */
+    out->row_max = cli_report.top > ROWS_USUAL ? (uint32_t)cli_report.top : ROWS_USUAL;
     out->lines = cli_lines_options();
     out->settings = (const char *const *)tried;
     while (tried != NULL && tried[out->setting_count] != NULL) {
