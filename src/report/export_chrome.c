@@ -3,20 +3,27 @@
  * Chrome's trace format, which ui.perfetto.dev and chrome://tracing open.
  *
  * A device is a process. It has two counters, "allocated" and "reserved"; one asynchronous slice
- * per allocation, from its allocation to its free, named after the innermost Python frame and with
+ * per allocation, from its allocation to its free, named after the user's line of code and with
  * address, sizes, stream and stack as arguments; an instant per out-of-memory. Annotations are
  * slices of a process of their own. "e" ends the slice that "b" began with the same category, id
  * and name.
+ *
+ * A stack is two arguments, "stack" with the Python frames and "stack_native" with those of C++,
+ * the innermost first: dozens of the latter would hide the former. Unwinders are left out.
  *
  * Times are microseconds with three decimals after "baseTimeNanoseconds". Events without a time
  * stand at the time of the event before; in a trace without any times, one microsecond is one
  * event.
  */
+#include <allot/explain.h>
 #include <allot/history.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "advise/stack_facts.h"
+#include "core/array.h"
 #include "core/status.h"
 #include "report/export.h"
 #include "report/json.h"
@@ -27,6 +34,8 @@ typedef struct chrome_writer {
     const allot_trace *trace;
     alloti_output *output;
     alloti_json json;
+    allot_lines *lines;
+    uint8_t *owner;  /**< [frames] alloti_frame_owner. */
     int64_t base_ns; /**< Time that becomes 0. */
     bool has_times;
     /** Of the device that is written. */
@@ -77,51 +86,39 @@ static void append(char *text, size_t room, const char *part)
 static void append_frame(const chrome_writer *w, char *text, size_t room, uint32_t id)
 {
     const allot_frame *const frame = allot_trace_frame(w->trace, id);
-    char line[16];
-    snprintf(line, sizeof line, ":%" PRIu32 ")", frame->line);
     append(text, room, allot_trace_string(w->trace, frame->name, NULL));
-    append(text, room, " (");
-    append(text, room, allot_trace_string(w->trace, frame->filename, NULL));
-    append(text, room, line);
-}
-
-static bool is_python(const allot_trace *trace, uint32_t id)
-{
-    size_t length = 0;
-    const char *const file =
-        allot_trace_string(trace, allot_trace_frame(trace, id)->filename, &length);
-    return length >= 3 && memcmp(file + length - 3, ".py", 3) == 0;
-}
-
-/* Name of a slice: the innermost Python frame, else the innermost frame. */
-static void name_allocation(const chrome_writer *w, uint32_t stack, char *text, size_t room)
-{
-    uint32_t count = 0;
-    const uint32_t *const frames = allot_trace_stack(w->trace, stack, &count);
-    uint32_t chosen = 0;
-    while (chosen < count && !is_python(w->trace, frames[chosen])) {
-        chosen++;
-    }
-    text[0] = '\0';
-    if (count == 0) {
-        append(text, room, "allocation");
-    } else {
-        append_frame(w, text, room, frames[chosen < count ? chosen : 0]);
+    if (frame->line != 0) {
+        char line[16];
+        snprintf(line, sizeof line, ":%" PRIu32 ")", frame->line);
+        append(text, room, " (");
+        append(text, room, allot_trace_string(w->trace, frame->filename, NULL));
+        append(text, room, line);
     }
 }
 
-static void put_stack(chrome_writer *w, uint32_t stack)
+/* The frames of a stack whose owners are `first` to `last`, if there are any. */
+static void put_frames(chrome_writer *w, const char *key, uint32_t stack, alloti_frame_owner first,
+                       alloti_frame_owner last)
 {
     char text[STACK_TEXT_MAX] = "";
     uint32_t count = 0;
     const uint32_t *const frames = allot_trace_stack(w->trace, stack, &count);
     for (uint32_t i = 0; i < count && strlen(text) + 1 < sizeof text; i++) {
-        append(text, sizeof text, i == 0 ? "" : "\n");
-        append_frame(w, text, sizeof text, frames[i]);
+        const uint8_t owner = w->owner[frames[i]];
+        if (owner >= first && owner <= last) {
+            append(text, sizeof text, text[0] == '\0' ? "" : "\n");
+            append_frame(w, text, sizeof text, frames[i]);
+        }
     }
-    if (count != 0) {
-        alloti_json_put_string(&w->json, "stack", text);
+    if (text[0] != '\0') {
+        alloti_json_put_string(&w->json, key, text);
     }
+}
+
+static void put_stack(chrome_writer *w, uint32_t stack)
+{
+    put_frames(w, "stack", stack, ALLOTI_FRAME_USER, ALLOTI_FRAME_LIBRARY);
+    put_frames(w, "stack_native", stack, ALLOTI_FRAME_BACKWARD, ALLOTI_FRAME_NATIVE);
 }
 
 static void put_hex(chrome_writer *w, const char *key, uint64_t value)
@@ -134,9 +131,8 @@ static void put_hex(chrome_writer *w, const char *key, uint64_t value)
 static void put_slice(chrome_writer *w, const char *phase, uint32_t allocation)
 {
     const allot_allocations *const a = &w->allocations;
-    char name[TEXT_MAX];
-    name_allocation(w, a->stack[allocation], name, sizeof name);
-    begin_event(w, phase, name, w->process, w->now_ns);
+    const uint32_t line = allot_lines_of(w->lines, a->stack[allocation]);
+    begin_event(w, phase, allot_lines_text(w->lines, line), w->process, w->now_ns);
     alloti_json_put_string(&w->json, "cat", "allocation");
     put_hex(w, "id", w->process << 32 | allocation);
     if (phase[0] == 'b') {
@@ -322,24 +318,49 @@ static allot_status write_device(chrome_writer *w, uint32_t device)
     return w->json.status;
 }
 
+static allot_status read_stacks(chrome_writer *w)
+{
+    const allot_lines_options options = {.struct_size = sizeof options};
+    const uint32_t count = allot_trace_frame_count(w->trace);
+    w->owner = alloti_alloc_array(count + UINT64_C(1), sizeof *w->owner);
+    if (w->owner == NULL) {
+        return alloti_fail_memory(count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        w->owner[i] = (uint8_t)alloti_frame_owner_of(w->trace, i, &options);
+    }
+    return allot_lines_create(w->trace, &options, &w->lines);
+}
+
+static allot_status write_events(chrome_writer *w)
+{
+    const allot_sink sink = alloti_output_sink(w->output);
+    allot_status status = ALLOT_STATUS_OK;
+    alloti_json_begin(&w->json, &sink, "allot.chrome/1");
+    alloti_json_put_string(&w->json, "displayTimeUnit", "ns");
+    alloti_json_put_i64(&w->json, "baseTimeNanoseconds", w->base_ns);
+    alloti_json_array_begin(&w->json, "traceEvents");
+    alloti_json_compact(&w->json);
+    for (uint32_t i = 0; i < allot_trace_device_count(w->trace) && status == ALLOT_STATUS_OK; i++) {
+        status = write_device(w, i);
+    }
+    put_annotations(w);
+    alloti_json_array_end(&w->json);
+    const allot_status ended = alloti_json_end(&w->json);
+    return status != ALLOT_STATUS_OK ? status : ended;
+}
+
 static allot_status write_chrome(const allot_trace *trace, alloti_output *output)
 {
     chrome_writer w = {.trace = trace, .output = output};
-    const allot_sink sink = alloti_output_sink(output);
-    allot_status status = ALLOT_STATUS_OK;
     find_base(&w);
-    alloti_json_begin(&w.json, &sink, "allot.chrome/1");
-    alloti_json_put_string(&w.json, "displayTimeUnit", "ns");
-    alloti_json_put_i64(&w.json, "baseTimeNanoseconds", w.base_ns);
-    alloti_json_array_begin(&w.json, "traceEvents");
-    alloti_json_compact(&w.json);
-    for (uint32_t i = 0; i < allot_trace_device_count(trace) && status == ALLOT_STATUS_OK; i++) {
-        status = write_device(&w, i);
+    allot_status status = read_stacks(&w);
+    if (status == ALLOT_STATUS_OK) {
+        status = write_events(&w);
     }
-    put_annotations(&w);
-    alloti_json_array_end(&w.json);
-    const allot_status ended = alloti_json_end(&w.json);
-    return status != ALLOT_STATUS_OK ? status : ended;
+    allot_lines_destroy(w.lines);
+    free(w.owner);
+    return status;
 }
 
 const alloti_writer alloti_writer_chrome = {.format = ALLOT_TRACE_FORMAT_CHROME,

@@ -117,6 +117,43 @@ def test_perfetto_sees_counters_slices_and_the_oom(run, data):
     assert min(e["ts"] for e in events if e["ph"] != "M") == 0
 
 
+def chrome_slices(run, path):
+    events = json.loads(run("export", path, "--to", "chrome").stdout)["traceEvents"]
+    return [event for event in events if event.get("cat") == "allocation" and event["ph"] == "b"]
+
+
+def test_perfetto_sees_the_line_of_the_user(run, root):
+    slices = chrome_slices(run, root / "examples/finetune_11gib_oom.pickle.gz")
+    names = {event["name"] for event in slices}
+    assert {"finetune.py:64 (main)", "finetune.py:41 (forward)"} <= names
+    assert all(re.match(r"finetune\.py:\d+ \(\w+\)$|\(no ", name) for name in names)
+    parameters = [event for event in slices if event["name"] == "finetune.py:64 (main)"]
+    assert parameters[0]["args"]["stack"].split("\n")[-2:] == [
+        "main (/app/finetune.py:64)", "<module> (/app/finetune.py:89)"]
+
+
+def test_perfetto_sees_python_and_cpp_apart_and_no_unwinder(run, tmp_path):
+    frames = [("torch::unwind::unwind()", "??", 0),
+              ("torch::CapturedTraceback::gather(bool)", "??", 0),
+              ("at::detail::empty_cuda(long)", "/src/empty.cpp", 12),
+              ("at::_ops::mm::call(at::Tensor const&)", "??", 0),
+              ("<lambda>", "/usr/lib/python3/dist-packages/torch/nn/modules/module.py", 1098),
+              ("main", "/home/me/train.py", 7),
+              ("__libc_start_main", "??", 0)]
+    entry = {"action": "alloc", "addr": 512, "size": 512, "stream": 0, "time_us": 1,
+             "frames": [dict(zip(("name", "filename", "line"), frame)) for frame in frames]}
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [[entry]]}))
+    [event] = chrome_slices(run, path)
+    assert event["name"] == "train.py:7 (main)"
+    assert event["args"]["stack"].split("\n") == [
+        "<lambda> (/usr/lib/python3/dist-packages/torch/nn/modules/module.py:1098)",
+        "main (/home/me/train.py:7)"]
+    assert event["args"]["stack_native"].split("\n") == [
+        "at::detail::empty_cuda(long) (/src/empty.cpp:12)",
+        "at::_ops::mm::call(at::Tensor const&)", "__libc_start_main"]
+
+
 def test_csv_is_a_table(run, data):
     text = run("export", data(FINETUNE), "--to", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
