@@ -101,6 +101,8 @@ typedef struct allot_diff_side {
     uint32_t segment_count;     /**< At the end. */
     uint64_t event_count;
     uint64_t oom_count;
+    bool
+        is_unfinished; /**< Nothing was allocated after its last out-of-memory: it stopped there. */
 } allot_diff_side;
 
 typedef struct allot_diff {
@@ -111,7 +113,11 @@ typedef struct allot_diff {
     allot_diff_rows segments;   /**< At the end, by size of segment. */
     uint32_t setting_count;
     allot_diff_setting *settings;
-    bool is_worse; /**< B's peak allocated or reserved is above A's by more than the tolerance. */
+    /**
+     * B's peak allocated or reserved is above A's by more than the tolerance, or B alone stopped at
+     * an out-of-memory. Never if A alone did: the peaks of half a run say nothing.
+     */
+    bool is_worse;
     bool categories_inferred;
     void *text; /**< Owns the labels. */
 } allot_diff;
@@ -142,15 +148,19 @@ typedef struct allot_rank {
     uint64_t free_at_peak;  /**< Reserved and not active, at its peak of reserved bytes. */
     uint64_t segment_count; /**< At the end. */
     uint64_t oom_count;
-    bool is_outlier; /**< See allot_ranks. */
+    bool is_allocated_outlier; /**< Its peak of allocated bytes stands out, see allot_ranks. */
+    bool is_reserved_outlier;  /**< Its peak of reserved bytes does. */
+    bool is_outlier;           /**< Either. */
 } allot_rank;
 
 /** Options and result of comparing ranks. */
 typedef struct allot_ranks {
     uint32_t count;
     allot_rank *items;
-    uint64_t median_peak;   /**< Of allocated bytes. */
-    uint64_t deviation;     /**< Median absolute deviation of it. */
+    uint64_t median_peak;        /**< Of allocated bytes. */
+    uint64_t deviation;          /**< Median absolute deviation of it. */
+    uint64_t median_reserved;    /**< Of the peaks of reserved bytes. */
+    uint64_t deviation_reserved; /**< Median absolute deviation of it. */
     uint32_t outlier_count; /**< Peaks more than 3.5 scaled deviations and 5 % off the median. */
 } allot_ranks;
 

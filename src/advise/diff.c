@@ -273,6 +273,17 @@ static allot_status diff_settings_of(allot_diff *diff, texts *t, uint64_t *capac
     return status;
 }
 
+/* Whether nothing was allocated after the last out-of-memory. */
+static bool stops_at_oom(const allot_events *events)
+{
+    for (uint64_t i = events->count; i-- > 0;) {
+        if (events->kind[i] == ALLOT_EVENT_OOM || events->kind[i] == ALLOT_EVENT_ALLOC) {
+            return events->kind[i] == ALLOT_EVENT_OOM;
+        }
+    }
+    return false;
+}
+
 static void fill_side(const side *s, const char *name, allot_diff_side *out)
 {
     const allot_trace *const trace = allot_history_trace(s->history);
@@ -286,7 +297,8 @@ static void fill_side(const side *s, const char *name, allot_diff_side *out)
         .segment_count =
             allot_trace_get_device(trace, allot_history_device(s->history))->segment_count,
         .event_count = events.count,
-        .oom_count = counts.oom};
+        .oom_count = counts.oom,
+        .is_unfinished = stops_at_oom(&events)};
     for (int m = 0; m < ALLOT_MEASURE_COUNT; m++) {
         out->peak[m] = allot_history_peak(s->history, (allot_measure)m);
         out->end[m] = allot_history_value(s->history, (allot_measure)m, end);
@@ -300,6 +312,15 @@ static bool is_above(const allot_diff *diff, allot_measure measure, double toler
            (double)diff->a.peak[measure].size * (1 + tolerance);
 }
 
+static bool is_worse(const allot_diff *diff, double tolerance)
+{
+    if (diff->a.is_unfinished != diff->b.is_unfinished) {
+        return diff->b.is_unfinished;
+    }
+    return is_above(diff, ALLOT_MEASURE_ALLOCATED, tolerance) ||
+           is_above(diff, ALLOT_MEASURE_RESERVED, tolerance);
+}
+
 static allot_status compare(const side *a, const side *b, const allot_diff_options *options,
                             texts *t, allot_diff *diff)
 {
@@ -308,8 +329,7 @@ static allot_status compare(const side *a, const side *b, const allot_diff_optio
     fill_side(a, options->name_a == NULL ? "A" : options->name_a, &diff->a);
     fill_side(b, options->name_b == NULL ? "B" : options->name_b, &diff->b);
     const double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
-    diff->is_worse = is_above(diff, ALLOT_MEASURE_ALLOCATED, tolerance) ||
-                     is_above(diff, ALLOT_MEASURE_RESERVED, tolerance);
+    diff->is_worse = is_worse(diff, tolerance);
     diff->categories_inferred = allot_categories_are_inferred(a->categories) ||
                                 allot_categories_are_inferred(b->categories);
     allot_status status = diff_groups(t, a, b, ALLOT_GROUP_LINE, &diff->lines);

@@ -61,30 +61,45 @@ static allot_status fill(const allot_history *history, const char *name, allot_r
     return ALLOT_STATUS_OK;
 }
 
+/* Median of a measure's peaks and of how far off it they are; `values` is room for [count]. */
+static void find_medians(const allot_ranks *ranks, allot_measure measure, uint64_t *values,
+                         uint64_t *center, uint64_t *deviation)
+{
+    for (uint32_t i = 0; i < ranks->count; i++) {
+        values[i] = ranks->items[i].peak[measure].size;
+    }
+    *center = median(values, ranks->count);
+    for (uint32_t i = 0; i < ranks->count; i++) {
+        values[i] = distance(ranks->items[i].peak[measure].size, *center);
+    }
+    *deviation = median(values, ranks->count);
+}
+
+static bool stands_out(uint64_t peak, uint64_t center, uint64_t deviation)
+{
+    const double off = (double)distance(peak, center);
+    return off > SHARE_MIN * (double)center && SCORE_SCALE * off > SCORE_MAX * (double)deviation;
+}
+
 static allot_status mark_outliers(allot_ranks *ranks)
 {
     uint64_t *const values = alloti_alloc_array(ranks->count, sizeof *values);
     if (values == NULL) {
         return alloti_fail_memory(ranks->count * sizeof *values);
     }
-    for (uint32_t i = 0; i < ranks->count; i++) {
-        values[i] = ranks->items[i].peak[ALLOT_MEASURE_ALLOCATED].size;
-    }
-    ranks->median_peak = median(values, ranks->count);
-    for (uint32_t i = 0; i < ranks->count; i++) {
-        values[i] =
-            distance(ranks->items[i].peak[ALLOT_MEASURE_ALLOCATED].size, ranks->median_peak);
-    }
-    ranks->deviation = median(values, ranks->count);
+    find_medians(ranks, ALLOT_MEASURE_ALLOCATED, values, &ranks->median_peak, &ranks->deviation);
+    find_medians(ranks, ALLOT_MEASURE_RESERVED, values, &ranks->median_reserved,
+                 &ranks->deviation_reserved);
+    free(values);
     for (uint32_t i = 0; i < ranks->count; i++) {
         allot_rank *const rank = &ranks->items[i];
-        const double off =
-            (double)distance(rank->peak[ALLOT_MEASURE_ALLOCATED].size, ranks->median_peak);
-        rank->is_outlier = off > SHARE_MIN * (double)ranks->median_peak &&
-                           SCORE_SCALE * off > SCORE_MAX * (double)ranks->deviation;
+        rank->is_allocated_outlier = stands_out(rank->peak[ALLOT_MEASURE_ALLOCATED].size,
+                                                ranks->median_peak, ranks->deviation);
+        rank->is_reserved_outlier = stands_out(rank->peak[ALLOT_MEASURE_RESERVED].size,
+                                               ranks->median_reserved, ranks->deviation_reserved);
+        rank->is_outlier = rank->is_allocated_outlier || rank->is_reserved_outlier;
         ranks->outlier_count += rank->is_outlier;
     }
-    free(values);
     return ALLOT_STATUS_OK;
 }
 

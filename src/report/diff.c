@@ -83,6 +83,17 @@ static void write_settings(alloti_text *text, const allot_diff *diff)
     }
 }
 
+static const char *verdict_of(const allot_diff *diff)
+{
+    if (diff->a.is_unfinished && !diff->b.is_unfinished) {
+        return "A ran out of memory and B did not: which needs more cannot be told";
+    }
+    if (diff->b.is_unfinished && !diff->a.is_unfinished) {
+        return "B ran out of memory and A did not";
+    }
+    return diff->is_worse ? "B needs more memory than A" : "B does not need more memory than A";
+}
+
 static void write_text(alloti_text *text, const allot_diff *diff, uint32_t top)
 {
     alloti_text_style(text, ALLOTI_STYLE_HEADING,
@@ -98,8 +109,15 @@ static void write_text(alloti_text *text, const allot_diff *diff, uint32_t top)
     write_settings(text, diff);
     alloti_text_printf(text, "\n");
     alloti_text_style(text, diff->is_worse ? ALLOTI_STYLE_BAD : ALLOTI_STYLE_GOOD, "%s\n",
-                      diff->is_worse ? "B needs more memory than A"
-                                     : "B does not need more memory than A");
+                      verdict_of(diff));
+    if (diff->a.is_unfinished || diff->b.is_unfinished) {
+        alloti_text_wrap(text, "",
+                         "%s at an out-of-memory: its peaks, lines and categories are those of an "
+                         "unfinished run.",
+                         diff->a.is_unfinished && diff->b.is_unfinished ? "Each stopped"
+                         : diff->a.is_unfinished                        ? "A stopped"
+                                                                        : "B stopped");
+    }
 }
 
 static void json_side(alloti_json *json, const char *key, const allot_diff_side *side)
@@ -108,6 +126,7 @@ static void json_side(alloti_json *json, const char *key, const allot_diff_side 
     alloti_json_put_string(json, "file", side->name);
     alloti_json_put_u64(json, "event_count", side->event_count);
     alloti_json_put_u64(json, "oom_count", side->oom_count);
+    alloti_json_put_bool(json, "is_unfinished", side->is_unfinished);
     alloti_json_put_u64(json, "segment_count", side->segment_count);
     for (int m = 0; m < ALLOT_MEASURE_COUNT; m++) {
         alloti_json_object_begin(json, allot_measure_name((allot_measure)m));

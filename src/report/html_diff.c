@@ -51,8 +51,8 @@ static void write_measures(alloti_json *json, const allot_diff *diff)
         put_row(json, allot_measure_name((allot_measure)m), diff->a.peak[m].size,
                 diff->b.peak[m].size);
     }
-    put_row(json, "free at the peak", diff->a.totals.free_size, diff->b.totals.free_size);
-    put_row(json, "largest free range at the peak", diff->a.totals.free_largest,
+    put_row(json, "free at peak allocated", diff->a.totals.free_size, diff->b.totals.free_size);
+    put_row(json, "largest free range at peak allocated", diff->a.totals.free_largest,
             diff->b.totals.free_largest);
     table_end(json);
 }
@@ -75,12 +75,23 @@ static void write_settings(alloti_json *json, const allot_diff *diff)
     table_end(json);
 }
 
+static const char *headline_of(const allot_diff *diff)
+{
+    if (diff->a.is_unfinished && !diff->b.is_unfinished) {
+        return "The first ran out of memory and the second did not: which needs more cannot be "
+               "told";
+    }
+    if (diff->b.is_unfinished && !diff->a.is_unfinished) {
+        return "The second ran out of memory and the first did not";
+    }
+    return diff->is_worse ? "The second needs more memory than the first"
+                          : "The second needs no more memory than the first";
+}
+
 static void write_verdict(alloti_json *json, const allot_diff *diff)
 {
     const allot_measure measures[] = {ALLOT_MEASURE_ALLOCATED, ALLOT_MEASURE_RESERVED};
-    alloti_html_verdict_begin(json, diff->is_worse ? "bad" : "info", "%s",
-                              diff->is_worse ? "The second needs more memory than the first"
-                                             : "The second needs no more memory than the first");
+    alloti_html_verdict_begin(json, diff->is_worse ? "bad" : "info", "%s", headline_of(diff));
     for (unsigned m = 0; m < 2; m++) {
         const uint64_t a = diff->a.peak[measures[m]].size;
         const uint64_t b = diff->b.peak[measures[m]].size;

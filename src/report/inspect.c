@@ -82,7 +82,7 @@ static void write_oddities(alloti_text *text, const allot_history *history)
     const bool is_torch = alloti_trace_is_torch(allot_history_trace(history));
     for (size_t i = 0; i < ODDITIES; i++) {
         if (all[i].count != 0 && (is_torch || strcmp(all[i].key, "completed_only") != 0)) {
-            alloti_text_printf(text, "  %" PRIu64 " %s\n", all[i].count, all[i].meaning);
+            alloti_text_wrap(text, "    ", "  %s: %" PRIu64, all[i].meaning, all[i].count);
         }
     }
 }

@@ -74,7 +74,7 @@ static void measure(const alloti_table *table, uint32_t width, size_t *widths)
             const size_t columns = columns_of(cell_at(table, r, c));
             widths[c] = columns > widths[c] ? columns : widths[c];
         }
-        total += widths[c] + GAP;
+        total += widths[c] + (c == 0 ? 0 : GAP);
         flex = table->columns[c].kind == ALLOTI_COLUMN_FLEX ? c : flex;
     }
     if (total > width && flex < table->column_count) {

@@ -305,6 +305,14 @@ def test_diff_shows_settings_and_segments(data):
     assert "expandable" in [row["label"] for row in document["segments"]]
 
 
+def test_a_run_that_died_is_said_to_be_unfinished(data):
+    whole = data("oracle/finetune_80gib.pickle.gz")
+    text = run_command("diff", EXAMPLE, whole).stdout
+    assert "A ran out of memory and B did not" in text and "B needs more" not in text
+    text = run_command("diff", whole, EXAMPLE, code=1).stdout
+    assert "B ran out of memory and A did not" in text and "free at peak allocated" in text
+
+
 def test_diff_needs_two_files():
     assert "two files" in run_command("diff", EXAMPLE, code=2).stderr
 
@@ -320,6 +328,15 @@ def test_a_rank_that_needs_more_stands_out(tmp_path):
     assert "stands out" in run_command("ranks", *paths, code=1).stdout
     run_command("ranks", *paths[:2])
     assert "two or more" in run_command("ranks", paths[0], code=2).stderr
+
+
+def test_a_rank_that_reserves_more_stands_out_and_keeps_its_name(data):
+    names = ["finetune_80gib.pickle.gz", "finetune_11gib_oom.pickle.gz",
+             "finetune_expandable_11gib.pickle.gz"]
+    text = run_command("ranks", *(data("oracle/" + name) for name in names), code=1).stdout
+    row = next(line for line in text.splitlines() if names[0] in line)
+    assert "19.41 GiB" in row and "reserved" in row
+    assert all(name in text for name in names)
 
 
 def test_every_document_is_described(tmp_path):

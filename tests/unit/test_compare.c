@@ -232,6 +232,41 @@ static void a_diff_pairs_lines_and_judges_the_peak(void)
     maker_end(b, trace_b);
 }
 
+/* A run that takes `size`, and stops at an out-of-memory or goes on. */
+static allot_history *stop(uint64_t size, bool stops, allot_trace **trace)
+{
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 100 * MIB);
+    maker_stack(&m, &STATE, 1);
+    maker_alloc(&m, MAKER_BASE, size);
+    maker_event(&m, ALLOT_EVENT_OOM, 0, 200 * MIB);
+    maker_free(&m, MAKER_BASE, size);
+    if (!stops) {
+        maker_alloc(&m, MAKER_BASE, size);
+    }
+    return maker_finish(&m, trace);
+}
+
+static void a_run_that_stopped_is_not_better_than_one_that_went_on(void)
+{
+    allot_trace *traces[2] = {NULL};
+    allot_history *const stopped = stop(10 * MIB, true, &traces[0]);
+    allot_history *const whole = stop(50 * MIB, false, &traces[1]);
+    allot_diff diff;
+    REQUIRE_OK(allot_diff_init(stopped, whole, NULL, &diff));
+    CHECK(diff.a.is_unfinished && !diff.b.is_unfinished);
+    CHECK(!diff.is_worse);
+    allot_diff_fini(&diff);
+    REQUIRE_OK(allot_diff_init(whole, stopped, NULL, &diff));
+    CHECK(diff.is_worse);
+    allot_diff_fini(&diff);
+    REQUIRE_OK(allot_diff_init(stopped, stopped, NULL, &diff));
+    CHECK(!diff.is_worse);
+    allot_diff_fini(&diff);
+    maker_end(stopped, traces[0]);
+    maker_end(whole, traces[1]);
+}
+
 static allot_history *setting_trace(const char *value, allot_trace **trace)
 {
     trace_maker m = maker_begin();
@@ -294,6 +329,31 @@ static void a_rank_that_needs_more_stands_out(void)
     }
 }
 
+static void a_rank_that_only_reserves_more_stands_out(void)
+{
+    enum { RANKS = 3 };
+    allot_trace *traces[RANKS] = {NULL};
+    allot_history *histories[RANKS] = {NULL};
+    static const char *const NAMES[RANKS] = {"0", "1", "2"};
+    for (uint32_t i = 0; i < RANKS; i++) {
+        trace_maker m = maker_begin();
+        maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, i == 1 ? 400 * MIB : 100 * MIB);
+        maker_alloc(&m, MAKER_BASE, 50 * MIB);
+        histories[i] = maker_finish(&m, &traces[i]);
+    }
+    allot_ranks ranks;
+    REQUIRE_OK(allot_ranks_init((const allot_history *const *)histories, NAMES, RANKS, &ranks));
+    CHECK_EQ(ranks.outlier_count, 1);
+    CHECK(ranks.items[1].is_outlier && ranks.items[1].is_reserved_outlier);
+    CHECK(!ranks.items[1].is_allocated_outlier);
+    CHECK_EQ(ranks.median_reserved, 100 * MIB);
+    CHECK_EQ(ranks.deviation_reserved, 0);
+    allot_ranks_fini(&ranks);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        maker_end(histories[i], traces[i]);
+    }
+}
+
 static void the_recorded_training_run_has_no_leak(void)
 {
     const char *const path = check_data("oracle/finetune_80gib.pickle.gz");
@@ -327,7 +387,10 @@ static const check_test TESTS[] = {
     {"a_diff_pairs_lines_and_judges_the_peak", a_diff_pairs_lines_and_judges_the_peak},
     {"a_diff_lists_settings_that_differ_or_are_missing",
      a_diff_lists_settings_that_differ_or_are_missing},
+    {"a_run_that_stopped_is_not_better_than_one_that_went_on",
+     a_run_that_stopped_is_not_better_than_one_that_went_on},
     {"a_rank_that_needs_more_stands_out", a_rank_that_needs_more_stands_out},
+    {"a_rank_that_only_reserves_more_stands_out", a_rank_that_only_reserves_more_stands_out},
     {"the_recorded_training_run_has_no_leak", the_recorded_training_run_has_no_leak},
 };
 
