@@ -80,6 +80,9 @@ typedef struct allot_requests_info {
     bool is_complete;           /**< The trace begins with an empty allocator. */
     allot_torch_conf conf;      /**< Recorded settings. */
     uint32_t version;           /**< allot_torch_version_of(). */
+    /** About the limit under which requests failed: bytes held, and what the driver had left if
+     * that was too little, the most of all failures; 0 without a failure. */
+    uint64_t oom_limit;
 } allot_requests_info;
 
 ALLOT_API void allot_requests_get_info(const allot_requests *requests, allot_requests_info *out);

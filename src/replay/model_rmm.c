@@ -14,15 +14,16 @@ static const alloti_model_ops *const RESOURCES[] = {
 
 enum { RESOURCE_COUNT = sizeof RESOURCES / sizeof RESOURCES[0], PREFIX = 4 /* "rmm:" */ };
 
-/** The model made says by its own table which resource it is. */
+/** "rmm" alone is the pool. The model made says by its own table which resource it is. */
 static allot_status rmm_create(const alloti_model_params *params, alloti_model **out)
 {
-    const size_t length = strcspn(params->argument, ":");
+    const char *const argument = *params->argument != '\0' ? params->argument : "pool";
+    const size_t length = strcspn(argument, ":");
     for (size_t i = 0; i < RESOURCE_COUNT; i++) {
         const char *const name = RESOURCES[i]->info.name + PREFIX;
-        if (strlen(name) == length && strncmp(name, params->argument, length) == 0) {
+        if (strlen(name) == length && strncmp(name, argument, length) == 0) {
             alloti_model_params inner = *params;
-            inner.argument += length;
+            inner.argument = argument + length;
             inner.argument += *inner.argument == ':' ? 1 : 0;
             const allot_status status = RESOURCES[i]->create(&inner, out);
             return status == ALLOT_STATUS_INVALID ? alloti_fail_prefix(status, "%s: ", name)

@@ -9,6 +9,9 @@ const alloti_model_ops *const ALLOTI_MODELS[] = {
     &alloti_model_torch, &alloti_model_async, &alloti_model_bfc, &alloti_model_rmm, NULL,
 };
 
+/** What PyTorch calls it: backend:cudaMallocAsync. */
+static const char ASYNC_ALIAS[] = "cudaMallocAsync";
+
 enum { MODEL_COUNT = sizeof(ALLOTI_MODELS) / sizeof(ALLOTI_MODELS[0]) - 1 };
 
 const allot_replay_model *allot_replay_get_model(uint32_t index)
@@ -32,10 +35,13 @@ allot_status alloti_model_create(const char *spec, const alloti_model_params *pa
 {
     const char *name = spec == NULL ? "torch" : spec;
     const size_t length = strcspn(name, ":");
-    const alloti_model_ops *ops = find_model(name, length);
+    const bool is_alias = strlen(ASYNC_ALIAS) == length && strncmp(name, ASYNC_ALIAS, length) == 0;
+    const alloti_model_ops *const ops = is_alias ? &alloti_model_async : find_model(name, length);
     if (ops == NULL) {
         return alloti_fail(ALLOT_STATUS_INVALID,
-                           "unknown model \"%.60s\" (torch, async, bfc or rmm)", name);
+                           "unknown model \"%.60s\": want torch, async (or cudaMallocAsync), bfc, "
+                           "rmm:pool, rmm:arena or rmm:binning",
+                           name);
     }
     alloti_model_params own = *params;
     own.argument = name[length] == ':' ? name + length + 1 : "";

@@ -8,6 +8,7 @@
  * everything that the device is known to have given.
  */
 #include "core/array.h"
+#include "core/size_math.h"
 #include "core/status.h"
 #include "replay/requests.h"
 
@@ -25,7 +26,19 @@ static bool is_taking(const allot_requests *requests, uint64_t event)
     return kind == ALLOT_EVENT_SEGMENT_ALLOC || kind == ALLOT_EVENT_SEGMENT_MAP;
 }
 
-/** Bytes held from the driver after each event, and their peak. */
+/** A failure under `held` bytes tells about the limit; enough at the driver means that not its size
+ * but a share of it was the limit. */
+static void see_oom(allot_requests *requests, uint64_t event, uint64_t held)
+{
+    const uint64_t left = requests->events.addr[event];
+    const bool was_short = left < requests->events.size[event];
+    uint64_t limit = 0;
+    if (alloti_add(held, was_short ? left : 0, &limit) && limit > requests->info.oom_limit) {
+        requests->info.oom_limit = limit;
+    }
+}
+
+/** Bytes held from the driver after each event, their peak, and the limit that failures show. */
 static uint64_t *trace_reserved(allot_requests *requests)
 {
     const uint64_t count = requests->events.count;
@@ -40,6 +53,8 @@ static uint64_t *trace_reserved(allot_requests *requests)
             now += requests->events.size[i];
         } else if (is_giving(requests, i)) {
             now -= requests->events.size[i];
+        } else if (requests->events.kind[i] == ALLOT_EVENT_OOM) {
+            see_oom(requests, i, now);
         }
         peak = now > peak ? now : peak;
         reserved[i] = now;

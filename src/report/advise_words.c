@@ -34,7 +34,7 @@ bool alloti_advice_shows(const allot_advice *advice, uint32_t index, uint32_t to
 
 alloti_outcome_text alloti_advice_outcome(const allot_advice_row *row)
 {
-    alloti_outcome_text out = {.text = "runs"};
+    alloti_outcome_text out = {.text = "finishes"};
     if (!row->finishes) {
         snprintf(out.text, sizeof out.text, "OOM %llu", (unsigned long long)row->stop_event);
     }
@@ -59,9 +59,10 @@ alloti_footnote alloti_advice_columns(const allot_advice_summary *summary)
 alloti_footnote alloti_advice_order(const allot_advice_summary *summary)
 {
     alloti_footnote out = {.text = ""};
-    snprintf(out.text, sizeof out.text,
-             "order: runs, has room, is not slower; then %s in steps of 1 %%, one more for each "
-             "change",
-             summary->is_by_need ? "needs" : "reserved");
+    snprintf(
+        out.text, sizeof out.text,
+        "order: finishes, has room, is not slower; then %s in steps of 1 %%, one more for each "
+        "change",
+        summary->is_by_need ? "needs" : "reserved");
     return out;
 }

@@ -23,7 +23,7 @@ const char *alloti_setting_assign(const char *setting, char *buffer);
 /** Whether a row is shown: the present one, the first `top`, the recommended one, all tried. */
 bool alloti_advice_shows(const allot_advice *advice, uint32_t index, uint32_t top);
 
-/** How a row ends: "runs", "OOM 27107". */
+/** How a row ends: "finishes", "OOM 27107". */
 typedef struct alloti_outcome_text {
     char text[32];
 } alloti_outcome_text;

@@ -298,6 +298,11 @@ static allot_status replays_json(const allot_requests_info *info,
     alloti_json_put_u64(&json, "events", info->event_count);
     alloti_json_put_u64(&json, "allocations", info->alloc_count);
     alloti_json_put_u64(&json, "ooms", info->oom_count);
+    if (info->oom_limit != 0) {
+        alloti_json_put_u64(&json, "oom_limit", info->oom_limit);
+    } else {
+        alloti_json_put_null(&json, "oom_limit");
+    }
     alloti_json_put_u64(&json, "reserved_peak", info->reserved_peak);
     alloti_json_put_u64(&json, "initial_blocks", info->initial_count);
     alloti_json_object_end(&json);
@@ -327,35 +332,43 @@ static const char *outcome_text(const allot_replay_result *result, char *buffer,
     if (result->oom_count == 0) {
         (void)snprintf(buffer, size, "finishes");
     } else if (result->oom_count == 1) {
-        (void)snprintf(buffer, size, "OOM at event %" PRIu64, result->oom_event);
+        (void)snprintf(buffer, size, "OOM %" PRIu64, result->oom_event);
     } else {
-        (void)snprintf(buffer, size, "%" PRIu64 " OOM", result->oom_count);
+        (void)snprintf(buffer, size, "%" PRIu64 " OOMs", result->oom_count);
     }
     return buffer;
+}
+
+/** Without a limit nothing fails: a run that died is then not what is replayed. */
+static void write_lack_of_limit(alloti_text *text, const allot_requests_info *info)
+{
+    alloti_text_style(text, ALLOTI_STYLE_BAD,
+                      "  No limit is given, so nothing can fail. The recorded run ran out of "
+                      "memory; its limit was\n  about %s: --limit %" PRIu64 "MiB\n",
+                      alloti_size(info->oom_limit).text, info->oom_limit >> 20);
 }
 
 static void write_conditions(alloti_text *text, const allot_requests_info *info,
                              const allot_replay_options *conditions,
                              const allot_report_options *options)
 {
-    size_text size;
-    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s", name_of(options));
-    alloti_text_printf(text, ": %" PRIu64 " allocations, ", info->alloc_count);
-    if (conditions->limit == 0) {
-        alloti_text_printf(text, "no limit");
-    } else {
-        alloti_text_printf(text, "limit %s", allot_size_format(conditions->limit, size));
-    }
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s\n", name_of(options));
+    alloti_text_printf(text, "  recorded         %" PRIu64 " allocations, peak reserved %s\n",
+                       info->alloc_count, alloti_size(info->reserved_peak).text);
+    alloti_text_printf(text, "  limit            %s",
+                       conditions->limit == 0 ? "none" : alloti_size(conditions->limit).text);
     if (conditions->fraction > 0) {
         alloti_text_printf(text, ", fraction %g", conditions->fraction);
     }
-    alloti_text_printf(text, "; recorded peak %s reserved\n",
-                       allot_size_format(info->reserved_peak, size));
+    alloti_text_printf(text, "\n");
     if (info->initial_count > 0) {
         alloti_text_style(text, ALLOTI_STYLE_DIM,
-                          "The trace begins in the middle: %" PRIu64
+                          "  The trace begins in the middle: %" PRIu64
                           " blocks were live before its first event.\n",
                           info->initial_count);
+    }
+    if (conditions->limit == 0 && info->oom_limit != 0) {
+        write_lack_of_limit(text, info);
     }
     alloti_text_printf(text, "\n");
 }
@@ -394,7 +407,7 @@ static void write_oom(alloti_text *text, const allot_replay_result *result)
 
 static void write_single(alloti_text *text, const allot_replay_result *result)
 {
-    char buffer[64];
+    char buffer[128];
     alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s", result->model);
     alloti_text_printf(text, "%s: ", result->is_exact ? "" : " (a model, not exact)");
     alloti_text_style(text, result->has_finished ? ALLOTI_STYLE_GOOD : ALLOTI_STYLE_BAD, "%s",
@@ -407,11 +420,13 @@ static void write_single(alloti_text *text, const allot_replay_result *result)
     write_size_line(text, "peak allocated", result->allocated_peak);
     write_size_line(text, "peak active", result->active_peak);
     write_size_line(text, "peak requested", result->requested_peak);
-    write_count_line(text, "driver takes", result->driver_alloc_count);
-    write_count_line(text, "driver frees", result->driver_free_count);
+    (void)snprintf(buffer, sizeof(buffer), "%" PRIu64 " (%" PRIu64 " to take, %" PRIu64 " to give)",
+                   result->driver_alloc_count + result->driver_free_count,
+                   result->driver_alloc_count, result->driver_free_count);
+    write_line(text, "driver calls", buffer);
     write_count_line(text, "retries", result->retry_count);
-    write_line(text, "estimated cost", time_text(result->cost_ns, buffer, sizeof(buffer)));
-    (void)snprintf(buffer, sizeof(buffer), "%.0f%%", 100 * result->fragmentation_end);
+    write_line(text, "driver time", time_text(result->cost_ns, buffer, sizeof(buffer)));
+    (void)snprintf(buffer, sizeof(buffer), "%.0f %% at the end", 100 * result->fragmentation_end);
     write_line(text, "fragmentation", buffer);
 }
 
@@ -419,26 +434,30 @@ static void write_table(alloti_text *text, const allot_replay_result *const *res
                         uint32_t count)
 {
     static const alloti_column COLUMNS[] = {
-        {"model", ALLOTI_COLUMN_LEFT},      {"peak reserved", ALLOTI_COLUMN_RIGHT},
-        {"allocated", ALLOTI_COLUMN_RIGHT}, {"driver calls", ALLOTI_COLUMN_RIGHT},
-        {"retries", ALLOTI_COLUMN_RIGHT},   {"cost", ALLOTI_COLUMN_RIGHT},
-        {"outcome", ALLOTI_COLUMN_LEFT}};
+        {"outcome", ALLOTI_COLUMN_LEFT},    {"reserved", ALLOTI_COLUMN_RIGHT},
+        {"allocated", ALLOTI_COLUMN_RIGHT}, {"calls", ALLOTI_COLUMN_RIGHT},
+        {"retries", ALLOTI_COLUMN_RIGHT},   {"time", ALLOTI_COLUMN_RIGHT},
+        {"model", ALLOTI_COLUMN_BELOW}};
     alloti_table table;
     alloti_table_init(&table, COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
     for (uint32_t i = 0; i < count; i++) {
         const allot_replay_result *result = results[i];
         size_text size;
         char buffer[64];
-        alloti_table_cell(&table, "%s%s", result->model, result->is_exact ? "" : " *");
+        alloti_table_cell(&table, "%s", outcome_text(result, buffer, sizeof(buffer)));
         alloti_table_cell(&table, "%s", allot_size_format(result->reserved_peak, size));
         alloti_table_cell(&table, "%s", allot_size_format(result->allocated_peak, size));
         alloti_table_cell(&table, "%" PRIu64,
                           result->driver_alloc_count + result->driver_free_count);
         alloti_table_cell(&table, "%" PRIu64, result->retry_count);
         alloti_table_cell(&table, "%s", time_text(result->cost_ns, buffer, sizeof(buffer)));
-        alloti_table_cell(&table, "%s", outcome_text(result, buffer, sizeof(buffer)));
+        alloti_table_cell(&table, "%s%s", result->model, result->is_exact ? "" : " *");
     }
     alloti_table_write(&table, text);
+    alloti_text_wrap(
+        text, "  ",
+        "  reserved, allocated: at the peak; calls: to the driver; retries: everything "
+        "cached was given back; time: what calls and retries cost, by a model");
 }
 
 static bool any_inexact(const allot_replay_result *const *results, uint32_t count)
@@ -473,7 +492,7 @@ allot_status allot_report_replays(const allot_requests *requests,
     } else {
         write_table(&text, results, count);
         if (any_inexact(results, count)) {
-            alloti_text_style(&text, ALLOTI_STYLE_DIM, "\n* a model for comparison, not exact\n");
+            alloti_text_style(&text, ALLOTI_STYLE_DIM, "  * a model for comparison, not exact\n");
         }
     }
     return text.status;

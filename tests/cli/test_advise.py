@@ -92,7 +92,7 @@ def test_a_fraction_brings_collection_in():
 def test_top_limits_the_rows_of_the_text():
     def rows(top):
         text = advise("--top", top).stdout
-        return len(re.findall(r"^  (?:now|\d+)(?: try)?(?: <-)? +(?:runs|OOM)", text, re.MULTILINE))
+        return len(re.findall(r"^  (?:now|\d+)(?: try)?(?: <-)? +(?:finishes|OOM)", text, re.MULTILINE))
 
     assert rows(1) == 2
     assert rows(3) == 4

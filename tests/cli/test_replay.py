@@ -3,6 +3,7 @@
 
 import json
 import pickle
+import re
 
 import pytest
 
@@ -49,17 +50,32 @@ def test_a_wrong_limit_is_a_difference():
 
 def test_a_single_replay_in_words():
     text = " ".join(replay("--limit", "11GiB").stdout.split())
-    assert "torch: OOM at event 27107" in text
+    assert "torch: OOM 27107" in text
     assert "no single range is large enough" in text
     assert "peak reserved 10.29 GiB" in text
     assert "retries 3" in text
+    assert re.search(r"driver calls \d+ \(\d+ to take, \d+ to give\)", text)
+    assert "No limit is given" not in text
+
+
+def test_a_run_that_died_is_not_replayed_without_its_limit_in_silence():
+    text = " ".join(replay().stdout.split())
+    assert "No limit is given" in text
+    assert "about 11.00 GiB: --limit 11264MiB" in text
+    assert replay_json()["recorded"]["oom_limit"] == 11264 * MIB
+
+
+@pytest.mark.parametrize("given, model", [("cudaMallocAsync", "async"), ("rmm", "rmm:pool")])
+def test_models_have_their_usual_names_too(given, model):
+    assert replay_json("-m", given)["replays"] == replay_json("-m", model)["replays"]
 
 
 def test_several_models_in_a_table():
     text = replay("-l", "11GiB", "-m", "torch", "-m", "torch:expandable_segments:True", "-m",
                   "async").stdout
     lines = text.splitlines()
-    assert any(line.split()[0] == "torch" and "OOM" in line for line in lines if line.strip())
+    assert any(line.split()[-1] == "torch" and "OOM 27107" in line for line in lines if line.strip())
+    assert all(len(line) <= 100 for line in lines)
     assert any("expandable_segments:True" in line and "finishes" in line for line in lines)
     assert "* a model for comparison, not exact" in text
 

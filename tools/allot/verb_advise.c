@@ -140,6 +140,7 @@ const cli_verb cli_verb_advise = {
     .name = "advise",
     .arguments = "FILE",
     .summary = "Find the allocator settings that suit a trace, by replaying it",
+    .found = "no setting runs within the limit",
     .options = OPTIONS,
     .run = run,
 };
