@@ -219,7 +219,8 @@ typedef struct allot_torchsim_options {
  * Make an empty allocator for one device.
  *
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID for a fraction without a limit, a fraction outside
- *         [0, 1], a half-filled driver or an unknown release; ALLOT_STATUS_UNSUPPORTED for another
+ *         [0, 1], a half-filled driver, a `struct_size` that was not set or an unknown
+ *         release; ALLOT_STATUS_UNSUPPORTED for another
  *         backend than the native one; ALLOT_STATUS_HOST_MEMORY. The caller owns the result and
  *         releases it with allot_torchsim_destroy(). Not thread-safe: one thread at a time per
  *         object; different objects may be used at once.
@@ -250,7 +251,8 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_clone(const allot_torchsim
  *         would have been enough), with the figures in the detail text; ALLOT_STATUS_INVALID for a
  *         size of 0 or beyond 2^62 and for an unknown pool; ALLOT_STATUS_HOST_MEMORY; what the
  *         driver returned. After a host-memory failure the allocator must only be destroyed.
- *         O(log n), n cached blocks, without releases.
+ *         O(log n), n cached blocks, where no blocks of expandable ranges have to be passed over
+ * and nothing is mapped or released; O(n log n) at worst.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_alloc(allot_torchsim *sim, uint64_t size,
                                                             uint64_t stream, uint32_t pool,
@@ -262,7 +264,10 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_alloc(allot_torchsim *sim,
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_free(allot_torchsim *sim, uint32_t block);
 
-/** Say that a block is used on a stream (record_stream); its own stream is ignored. */
+/**
+ * Say that a block is used on a stream (record_stream); its own stream is ignored.
+ * ALLOT_STATUS_INVALID if it is not allocated. O(1).
+ */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_record_stream(allot_torchsim *sim,
                                                                     uint32_t block,
                                                                     uint64_t stream);
@@ -271,7 +276,11 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_record_stream(allot_torchs
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_complete(allot_torchsim *sim, uint32_t block);
 
-/** Give cached segments and pages back to the driver (torch.cuda.empty_cache). */
+/**
+ * Give cached segments and pages back to the driver (torch.cuda.empty_cache); pending blocks are
+ * waited for. During a capture only those of pools without uses. ALLOT_STATUS_HOST_MEMORY: the
+ * allocator must only be destroyed. O(n log n), n cached blocks.
+ */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_empty_cache(allot_torchsim *sim);
 
 /** How a private pool behaves; the options of torch.cuda.MemPool. */
@@ -283,8 +292,12 @@ typedef struct allot_torch_pool_options {
 } allot_torch_pool_options;
 
 /**
- * Make a private pool in use once, as torch.cuda.MemPool does. `options` may be NULL.
- * ALLOT_STATUS_HOST_MEMORY on failure.
+ * Make a private pool in use once, as torch.cuda.MemPool does.
+ *
+ * @param[in]  options  NULL for a pool without peculiarities.
+ * @param[out] pool     Its index, counted from 0; may be NULL; untouched on failure.
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID if `struct_size` was not set;
+ *         ALLOT_STATUS_HOST_MEMORY.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_create(
     allot_torchsim *sim, const allot_torch_pool_options *options, uint32_t *pool);
@@ -353,7 +366,10 @@ typedef struct allot_torch_block {
     bool is_expandable;
 } allot_torch_block;
 
-/** What `block` names. ALLOT_STATUS_INVALID if it is neither allocated nor pending. O(1). */
+/**
+ * What `block` names. ALLOT_STATUS_INVALID if it is neither allocated nor pending. O(blocks before
+ * it in its segment).
+ */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_get_block(const allot_torchsim *sim,
                                                                 uint32_t block,
                                                                 allot_torch_block *out);

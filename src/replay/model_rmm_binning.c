@@ -29,9 +29,9 @@
 #include "replay/parameters.h"
 #include "replay/rmm_pool.h"
 
-enum { BIN_MAX = 32, UPSTREAM_POOL = 0, UPSTREAM_CUDA = 1 };
+enum { BIN_MAX = 32, UPSTREAM_POOL = 0 };
 
-static const char *const UPSTREAMS[] = {"pool", "cuda", NULL};
+static const char *const UPSTREAMS[] = {[UPSTREAM_POOL] = "pool", "cuda", NULL};
 
 typedef struct rmm_binning {
     alloti_comparison base;

@@ -14,7 +14,8 @@ uint64_t alloti_sim_round_size(const allot_torchsim *sim, uint64_t size)
     return alloti_torch_round(&sim->conf, size);
 }
 
-uint64_t alloti_sim_segment_size(const allot_torchsim *sim, uint64_t rounded)
+/** Bytes of a classic segment for a request of this rounded size. */
+static uint64_t segment_size(const allot_torchsim *sim, uint64_t rounded)
 {
     if (rounded <= SIM_SMALL_MAX) {
         return SIM_SMALL_SEGMENT;
@@ -84,7 +85,8 @@ static uint32_t best_fit(const allot_torchsim *sim, const sim_request *request)
     return size - request->size >= sim->conf.max_non_split_rounding ? ALLOT_NONE : block;
 }
 
-bool alloti_sim_search(allot_torchsim *sim, sim_request *request)
+/** Best fit; true if found. Counts for garbage collection. */
+static bool search(allot_torchsim *sim, sim_request *request)
 {
     if (sim->has_fraction && sim->conf.garbage_collection_threshold > 0) {
         sim->lists[request->list].search_count++;
@@ -105,7 +107,7 @@ static sim_request make_request(const allot_torchsim *sim, uint64_t size, uint64
     return (sim_request){
         .size = rounded,
         .requested = size,
-        .segment_size = alloti_sim_segment_size(sim, rounded),
+        .segment_size = segment_size(sim, rounded),
         .stream = stream,
         .list = 2 * owner + (rounded <= SIM_SMALL_MAX ? SIM_SMALL : SIM_LARGE),
         .is_expandable = sim->conf.expandable_segments && !sim->pools[owner].has_allocator,
@@ -133,7 +135,7 @@ static bool use_offered_pool(allot_torchsim *sim, sim_request *request)
         sim_request other = *request;
         other.list = 2 * pool + (request->list & 1);
         other.is_expandable = false;
-        if (alloti_sim_search(sim, &other)) {
+        if (search(sim, &other)) {
             *request = other;
             return true;
         }
@@ -146,7 +148,7 @@ static allot_status serve_miss(allot_torchsim *sim, sim_request *request)
     if (sim->has_fraction && sim->conf.garbage_collection_threshold > 0) {
         alloti_sim_collect_garbage(sim);
     }
-    const bool pools_first = sim->version >= 210;
+    const bool pools_first = sim->version >= SIM_POOLS_OFFER_FIRST;
     allot_status status = alloti_sim_grow(sim, request);
     if (status != ALLOT_STATUS_OK || request->block != ALLOT_NONE) {
         return status;
@@ -240,7 +242,7 @@ static allot_status fail_out_of_memory(allot_torchsim *sim, const sim_request *r
     const uint64_t left = device_free < allowed ? device_free : allowed;
     sim->stats.oom_count++;
     const allot_torch_event event = {.kind = ALLOT_EVENT_OOM,
-                                     .pool = request->list < 2 ? ALLOT_NONE : request->list / 2 - 1,
+                                     .pool = sim_public_pool(request->list),
                                      .address = device_free,
                                      .size = request->size,
                                      .stream = request->stream,
@@ -260,7 +262,7 @@ static allot_status serve(allot_torchsim *sim, sim_request *request, uint32_t *b
 {
     /* A split and the rest of a mapped range need one block each, a new segment one. */
     allot_status status = alloti_sim_reserve_blocks(sim, 4);
-    if (status == ALLOT_STATUS_OK && !alloti_sim_search(sim, request)) {
+    if (status == ALLOT_STATUS_OK && !search(sim, request)) {
         status = serve_miss(sim, request);
         if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE) {
             status = fail_out_of_memory(sim, request);

@@ -110,9 +110,15 @@ static bool read_double(token word, double *out)
     return true;
 }
 
+/** The field that a key sets; its type goes with the key's. */
+static void *field_of(const parser *in, const conf_key *key)
+{
+    return (char *)in->conf + key->offset;
+}
+
 static allot_status parse_bool(parser *in, const conf_key *key, token value)
 {
-    bool *field = (bool *)((char *)in->conf + key->offset);
+    bool *const field = field_of(in, key);
     if (!is_text(value, "True") && !is_text(value, "False")) {
         return refuse(in, value, key->name, "True or False");
     }
@@ -130,7 +136,8 @@ static allot_status parse_mebibytes(parser *in, const conf_key *key, token value
                                        : "at least 1");
     }
     const uint64_t most = (uint64_t)key->high;
-    *(uint64_t *)((char *)in->conf + key->offset) = (number < most ? number : most) * CONF_MIB;
+    uint64_t *const field = field_of(in, key);
+    *field = (number < most ? number : most) * CONF_MIB;
     return ALLOT_STATUS_OK;
 }
 
@@ -144,7 +151,8 @@ static allot_status parse_share(parser *in, const conf_key *key, token value)
         return refuse(in, value, key->name,
                       key->is_open ? "between 0 and 1, both excluded" : "between 0 and 1");
     }
-    *(double *)((char *)in->conf + key->offset) = number;
+    double *const field = field_of(in, key);
+    *field = number;
     return ALLOT_STATUS_OK;
 }
 
@@ -155,7 +163,8 @@ static allot_status parse_count(parser *in, const conf_key *key, token value)
         (double)number > key->high) {
         return refuse(in, value, key->name, "a power of two up to 128");
     }
-    *(uint32_t *)((char *)in->conf + key->offset) = (uint32_t)number;
+    uint32_t *const field = field_of(in, key);
+    *field = (uint32_t)number;
     return ALLOT_STATUS_OK;
 }
 

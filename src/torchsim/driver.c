@@ -35,7 +35,11 @@ static allot_status segment_alloc(void *context, uint64_t size, uint64_t stream,
     if (!take_bytes(driver, size)) {
         return ALLOT_STATUS_DEVICE_MEMORY;
     }
-    return take_addresses(driver, size, address);
+    const allot_status status = take_addresses(driver, size, address);
+    if (status != ALLOT_STATUS_OK) {
+        driver->used -= size;
+    }
+    return status;
 }
 
 static void give_back(void *context, uint64_t address, uint64_t size)

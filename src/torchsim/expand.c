@@ -96,17 +96,10 @@ static allot_status reserve_range(allot_torchsim *sim, const sim_request *reques
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    const sim_block content = {.address = range.address,
-                               .size = range.size,
-                               .stream = request->stream,
-                               .prev = ALLOT_NONE,
-                               .next = ALLOT_NONE,
-                               .queue_prev = ALLOT_NONE,
-                               .queue_next = ALLOT_NONE,
-                               .list = request->list,
-                               .range = index,
-                               .state = SIM_TAKEN,
-                               .mapped = false};
+    sim_block content = sim_block_alone(request->list, request->stream, index);
+    content.address = range.address;
+    content.size = range.size;
+    content.mapped = false;
     *out = alloti_sim_block_new(sim, &content);
     alloti_sim_block_cache(sim, *out);
     return ALLOT_STATUS_OK;

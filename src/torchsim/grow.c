@@ -30,17 +30,9 @@ allot_status alloti_sim_grow(allot_torchsim *sim, sim_request *request)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    const sim_block content = {.address = address,
-                               .size = request->segment_size,
-                               .stream = request->stream,
-                               .prev = ALLOT_NONE,
-                               .next = ALLOT_NONE,
-                               .queue_prev = ALLOT_NONE,
-                               .queue_next = ALLOT_NONE,
-                               .list = request->list,
-                               .range = ALLOT_NONE,
-                               .state = SIM_TAKEN,
-                               .mapped = true};
+    sim_block content = sim_block_alone(request->list, request->stream, ALLOT_NONE);
+    content.address = address;
+    content.size = request->segment_size;
     request->block = alloti_sim_block_new(sim, &content);
     sim_pool_of(sim, request->list)->segment_count++;
     alloti_sim_gauge_add(&sim->stats.reserved, content.size);

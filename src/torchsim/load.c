@@ -19,19 +19,6 @@ static uint32_t list_of(const alloti_torchsim_segment *segment)
     return 2 * pool + (segment->is_large ? SIM_LARGE : SIM_SMALL);
 }
 
-static sim_block empty_block(const alloti_torchsim_segment *segment, uint32_t range)
-{
-    return (sim_block){.stream = segment->stream,
-                       .prev = ALLOT_NONE,
-                       .next = ALLOT_NONE,
-                       .queue_prev = ALLOT_NONE,
-                       .queue_next = ALLOT_NONE,
-                       .list = list_of(segment),
-                       .range = range,
-                       .state = SIM_TAKEN,
-                       .mapped = true};
-}
-
 static void count_active(allot_torchsim *sim, const sim_block *block)
 {
     if (block->state == SIM_ALLOCATED) {
@@ -46,7 +33,7 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
                       uint32_t index, uint32_t *names, uint32_t *last)
 {
     const alloti_torchsim_block *from = &segment->blocks[index];
-    sim_block content = empty_block(segment, range);
+    sim_block content = sim_block_alone(list_of(segment), segment->stream, range);
     content.address = from->address;
     content.size = from->size;
     const uint32_t block = alloti_sim_block_new(sim, &content);
@@ -64,13 +51,7 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
     if (from->state == ALLOT_BLOCK_PENDING_FREE) {
         made->state = SIM_PENDING;
         made->uses = SIM_USED;
-        made->queue_prev = sim->queue_last;
-        if (sim->queue_last == ALLOT_NONE) {
-            sim->queue_first = block;
-        } else {
-            sim->blocks[sim->queue_last].queue_next = block;
-        }
-        sim->queue_last = block;
+        alloti_sim_enqueue(sim, block);
     }
     count_active(sim, made);
 }
@@ -132,7 +113,7 @@ static uint32_t add_unmapped(allot_torchsim *sim, const alloti_torchsim_segment 
     if (address >= end) {
         return last;
     }
-    sim_block content = empty_block(segment, range);
+    sim_block content = sim_block_alone(list_of(segment), segment->stream, range);
     content.address = address;
     content.size = end - address;
     content.mapped = false;

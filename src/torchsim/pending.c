@@ -3,7 +3,7 @@
 #include "core/status.h"
 #include "torchsim/sim.h"
 
-static void enqueue(allot_torchsim *sim, uint32_t block)
+void alloti_sim_enqueue(allot_torchsim *sim, uint32_t block)
 {
     sim->blocks[block].queue_prev = sim->queue_last;
     sim->blocks[block].queue_next = ALLOT_NONE;
@@ -119,7 +119,7 @@ allot_status allot_torchsim_free(allot_torchsim *sim, uint32_t block)
         finish_free(sim, block);
     } else {
         content->state = sim->capture_count > 0 ? SIM_DEFERRED : SIM_PENDING;
-        enqueue(sim, block);
+        alloti_sim_enqueue(sim, block);
     }
     return ALLOT_STATUS_OK;
 }

@@ -2,8 +2,7 @@
 #include "torchsim/rounding.h"
 
 #include "core/size_math.h"
-
-enum { BLOCK_MIN = 512 };
+#include "torchsim/sim.h"
 
 /** Divisions that apply to a size: sizes below 2 MiB use the first interval, from 32 GiB the last.
  */
@@ -34,14 +33,14 @@ static uint64_t round_to_division(uint64_t size, uint64_t divisions)
 
 uint64_t alloti_torch_round(const allot_torch_conf *conf, uint64_t size)
 {
-    if (size < BLOCK_MIN) {
-        return BLOCK_MIN;
+    if (size < SIM_MIN_BLOCK) {
+        return SIM_MIN_BLOCK;
     }
     const uint64_t divisions = divisions_for(conf, size);
-    if (divisions > 1 && size > BLOCK_MIN * divisions) {
+    if (divisions > 1 && size > SIM_MIN_BLOCK * divisions) {
         return round_to_division(size, divisions);
     }
     uint64_t rounded = size;
-    const bool fits = alloti_align_up(size, BLOCK_MIN, &rounded);
+    const bool fits = alloti_align_up(size, SIM_MIN_BLOCK, &rounded);
     return fits ? rounded : size;
 }

@@ -29,11 +29,6 @@ void alloti_sim_emit(const allot_torchsim *sim, const allot_torch_event *event)
     }
 }
 
-static uint32_t public_pool(uint32_t list)
-{
-    return list < 2 ? ALLOT_NONE : list / 2 - 1;
-}
-
 void alloti_sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uint32_t block)
 {
     if (sim->on_event == NULL) {
@@ -41,7 +36,7 @@ void alloti_sim_emit_block(const allot_torchsim *sim, allot_event_kind kind, uin
     }
     const sim_block *content = &sim->blocks[block];
     const allot_torch_event event = {.kind = kind,
-                                     .pool = public_pool(content->list),
+                                     .pool = sim_public_pool(content->list),
                                      .address = content->address,
                                      .size = content->requested,
                                      .stream = content->stream,
@@ -54,7 +49,7 @@ void alloti_sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind,
                              const sim_block *block, uint64_t address, uint64_t size)
 {
     const allot_torch_event event = {.kind = kind,
-                                     .pool = public_pool(block->list),
+                                     .pool = sim_public_pool(block->list),
                                      .address = address,
                                      .size = size,
                                      .stream = block->stream,
@@ -65,13 +60,6 @@ void alloti_sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind,
 
 static allot_status check_options(const allot_torchsim_options *options)
 {
-    const allot_torch_driver *driver = options->driver;
-    if (driver != NULL &&
-        (driver->segment_alloc == NULL || driver->segment_free == NULL || driver->reserve == NULL ||
-         driver->unreserve == NULL || driver->map == NULL || driver->unmap == NULL ||
-         driver->free_bytes == NULL)) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "the driver lacks an operation");
-    }
     if (!(options->fraction >= 0) || options->fraction > 1) {
         return alloti_fail(ALLOT_STATUS_INVALID, "a memory fraction of %g is not in [0, 1]",
                            options->fraction);
@@ -81,18 +69,48 @@ static allot_status check_options(const allot_torchsim_options *options)
         return alloti_fail(ALLOT_STATUS_INVALID, "PyTorch %u.%u is not known",
                            (unsigned)options->version / 100, (unsigned)options->version % 100);
     }
-    if (options->conf != NULL && options->conf->backend != ALLOT_TORCH_BACKEND_NATIVE) {
-        return alloti_fail(ALLOT_STATUS_UNSUPPORTED,
-                           "backend:cudaMallocAsync leaves placement to the driver");
-    }
     return ALLOT_STATUS_OK;
 }
 
-/** Bytes that a fraction allows; from 2.9 on a fraction of 1 is no limit at all. */
+static allot_status set_conf(allot_torchsim *sim, const allot_torch_conf *conf)
+{
+    allot_torch_conf_init(&sim->conf);
+    if (conf == NULL) {
+        return ALLOT_STATUS_OK;
+    }
+    const allot_status status = alloti_options_take(conf, sizeof(sim->conf), &sim->conf);
+    if (status == ALLOT_STATUS_OK && sim->conf.backend != ALLOT_TORCH_BACKEND_NATIVE) {
+        return alloti_fail(ALLOT_STATUS_UNSUPPORTED,
+                           "backend:cudaMallocAsync leaves placement to the driver");
+    }
+    return status;
+}
+
+static allot_status set_driver(allot_torchsim *sim, const allot_torch_driver *driver)
+{
+    if (driver == NULL) {
+        alloti_sim_builtin_init(sim);
+        return ALLOT_STATUS_OK;
+    }
+    const allot_status status = alloti_options_take(driver, sizeof(sim->driver), &sim->driver);
+    const allot_torch_driver *const own = &sim->driver;
+    if (status == ALLOT_STATUS_OK &&
+        (own->segment_alloc == NULL || own->segment_free == NULL || own->reserve == NULL ||
+         own->unreserve == NULL || own->map == NULL || own->unmap == NULL ||
+         own->free_bytes == NULL)) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "the driver lacks an operation");
+    }
+    return status;
+}
+
+/** Bytes that a fraction allows: the one given, else the one in the settings. */
 static allot_status set_fraction(allot_torchsim *sim, double fraction)
 {
+    if (fraction == 0 && sim->conf.per_process_memory_fraction < 1) {
+        fraction = sim->conf.per_process_memory_fraction;
+    }
     sim->allowed = UINT64_MAX;
-    if (fraction == 0 || (fraction == 1 && sim->version >= 209)) {
+    if (fraction == 0 || (fraction == 1 && sim->version >= SIM_WHOLE_IS_NO_LIMIT)) {
         return ALLOT_STATUS_OK;
     }
     if (sim->limit == UINT64_MAX) {
@@ -106,10 +124,6 @@ static allot_status set_fraction(allot_torchsim *sim, double fraction)
 
 static allot_status init(allot_torchsim *sim, const allot_torchsim_options *options)
 {
-    allot_torch_conf_init(&sim->conf);
-    if (options->conf != NULL) {
-        sim->conf = *options->conf;
-    }
     sim->limit = options->limit == 0 ? UINT64_MAX : options->limit;
     sim->version = options->version == 0 ? ALLOT_TORCH_VERSION_NEWEST : options->version;
     sim->completion = options->completion;
@@ -117,16 +131,13 @@ static allot_status init(allot_torchsim *sim, const allot_torchsim_options *opti
     sim->on_event_context = options->on_event_context;
     sim->block_spare = sim->queue_first = sim->queue_last = ALLOT_NONE;
     sim->stats.struct_size = sizeof(sim->stats);
-    double fraction = options->fraction;
-    if (fraction == 0 && sim->conf.per_process_memory_fraction < 1) {
-        fraction = sim->conf.per_process_memory_fraction;
+    allot_status status = set_conf(sim, options->conf);
+    if (status == ALLOT_STATUS_OK) {
+        status = set_driver(sim, options->driver);
     }
-    if (options->driver != NULL) {
-        sim->driver = *options->driver;
-    } else {
-        alloti_sim_builtin_init(sim);
+    if (status == ALLOT_STATUS_OK) {
+        status = set_fraction(sim, options->fraction);
     }
-    const allot_status status = set_fraction(sim, fraction);
     return status != ALLOT_STATUS_OK ? status : allot_torchsim_pool_create(sim, NULL, NULL);
 }
 
@@ -267,7 +278,7 @@ static allot_torch_block describe(const allot_torchsim *sim, uint32_t block, uin
                                .requested_size = content->requested,
                                .stream = content->stream,
                                .segment = segment,
-                               .pool = public_pool(content->list),
+                               .pool = sim_public_pool(content->list),
                                .block = state == ALLOT_BLOCK_INACTIVE ? ALLOT_NONE : block,
                                .state = state,
                                .is_mapped = content->mapped,

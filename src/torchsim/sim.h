@@ -34,6 +34,13 @@
 /** Address ranges are reserved as for a device of this size where its size is not known. */
 #define SIM_DEVICE_UNKNOWN (1ull << 40)
 
+/** Releases that changed a rule. */
+enum {
+    SIM_WHOLE_IS_NO_LIMIT = 209, /**< From here on a memory fraction of 1 is no limit at all. */
+    SIM_POOLS_OFFER_FIRST =
+        210, /**< Pools with use_on_oom are asked before anything is released. */
+};
+
 typedef enum sim_state {
     SIM_DEAD,      /**< Not in use; `next` chains the free indices. */
     SIM_FREE,      /**< In a tree of its list. */
@@ -181,6 +188,27 @@ static inline sim_pool *sim_pool_of(const allot_torchsim *sim, uint32_t list)
     return &sim->pools[list / 2];
 }
 
+/** The pool of a list as callers know it: private pools from 0, ALLOT_NONE for the default one. */
+static inline uint32_t sim_public_pool(uint32_t list)
+{
+    return list < 2 ? ALLOT_NONE : list / 2 - 1;
+}
+
+/** A block in no chain, no tree and no queue, on its way into use; the caller sets what it covers.
+ */
+static inline sim_block sim_block_alone(uint32_t list, uint64_t stream, uint32_t range)
+{
+    return (sim_block){.stream = stream,
+                       .prev = ALLOT_NONE,
+                       .next = ALLOT_NONE,
+                       .queue_prev = ALLOT_NONE,
+                       .queue_next = ALLOT_NONE,
+                       .list = list,
+                       .range = range,
+                       .state = SIM_TAKEN,
+                       .mapped = true};
+}
+
 /* ---- sim.c ---- */
 void alloti_sim_gauge_add(allot_torch_gauge *gauge, uint64_t amount);
 void alloti_sim_gauge_sub(allot_torch_gauge *gauge, uint64_t amount);
@@ -190,8 +218,8 @@ void alloti_sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind,
                              const sim_block *block, uint64_t address, uint64_t size);
 
 /* ---- alloc.c ---- */
+/** Bytes of a block for a request, by the settings of this allocator. */
 uint64_t alloti_sim_round_size(const allot_torchsim *sim, uint64_t size);
-uint64_t alloti_sim_segment_size(const allot_torchsim *sim, uint64_t rounded);
 
 /** One allocation on its way through the stages. */
 typedef struct sim_request {
@@ -203,9 +231,6 @@ typedef struct sim_request {
     bool is_expandable; /**< A new block would come from an expandable range. */
     uint32_t block;     /**< Found, in state SIM_TAKEN; ALLOT_NONE before. */
 } sim_request;
-
-/** Best fit; true if found. Counts for garbage collection. */
-bool alloti_sim_search(allot_torchsim *sim, sim_request *request);
 
 /* ---- grow.c, expand.c: memory from the driver ---- */
 
@@ -229,6 +254,8 @@ bool alloti_sim_release_available(allot_torchsim *sim, const sim_request *reques
 ALLOT_NODISCARD allot_status alloti_sim_release_cached(allot_torchsim *sim);
 
 /* ---- pending.c ---- */
+/** Put a block behind the pending ones. */
+void alloti_sim_enqueue(allot_torchsim *sim, uint32_t block);
 /** What PyTorch does at the start of an allocation outside of captures. */
 void alloti_sim_process_events(allot_torchsim *sim);
 /** Wait for every pending block. */

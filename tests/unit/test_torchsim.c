@@ -548,6 +548,38 @@ static void a_walk_sees_every_block_and_can_stop(void)
     {                                                                                              \
 #name, name                                                                                \
     }
+static void a_refused_segment_leaves_the_built_in_driver_as_it_was(void)
+{
+    const uint64_t quarter = 1ull << 62;
+    allot_torchsim *sim = make("", 0, 0, 0);
+    REQUIRE(sim != NULL);
+    for (int i = 0; i < 3; i++) {
+        take(sim, quarter);
+    }
+    /* The bytes of the fourth are there, its addresses are not. */
+    uint32_t block = ALLOT_NONE;
+    CHECK_EQ(allot_torchsim_alloc(sim, quarter - 2 * MIB, 0, ALLOT_NONE, &block),
+             ALLOT_STATUS_FRAGMENTED);
+    CHECK_EQ(block, ALLOT_NONE);
+    CHECK(alloti_torchsim_check(sim));
+    allot_torchsim_destroy(sim);
+}
+
+static void a_table_of_another_size_is_understood_or_refused(void)
+{
+    allot_torch_driver driver = {.struct_size = 0};
+    const allot_torchsim_options options = {.struct_size = sizeof(options), .driver = &driver};
+    allot_torchsim *sim = NULL;
+    CHECK_EQ(allot_torchsim_create(&options, &sim), ALLOT_STATUS_INVALID);
+    CHECK(strstr(allot_error_detail(), "struct_size") != NULL);
+    allot_torch_conf conf;
+    allot_torch_conf_init(&conf);
+    conf.struct_size = 0;
+    const allot_torchsim_options other = {.struct_size = sizeof(other), .conf = &conf};
+    CHECK_EQ(allot_torchsim_create(&other, &sim), ALLOT_STATUS_INVALID);
+    CHECK(sim == NULL);
+}
+
 static const check_test TESTS[] = {
     TEST(requests_are_rounded_to_512_bytes),
     TEST(divisions_round_to_steps_between_powers_of_two),
@@ -561,6 +593,8 @@ static const check_test TESTS[] = {
     TEST(the_last_resort_is_to_release_every_unsplit_block),
     TEST(an_out_of_memory_says_whether_bytes_or_ranges_are_missing),
     TEST(a_fraction_limits_below_the_device),
+    TEST(a_refused_segment_leaves_the_built_in_driver_as_it_was),
+    TEST(a_table_of_another_size_is_understood_or_refused),
     TEST(garbage_collection_needs_a_fraction),
     TEST(a_fraction_of_one_is_a_limit_until_2_8),
     TEST(a_block_used_elsewhere_waits),
