@@ -12,9 +12,6 @@
 #include "trace/builder_state.h"
 #include "trace/columns.h"
 
-/* No machine has so many; a file that claims them would cost far more memory than it holds. */
-enum { DEVICES_MAX = 1024 };
-
 allot_status alloti_builder_create(alloti_builder **out)
 {
     alloti_builder *const builder = calloc(1, sizeof *builder);
@@ -63,8 +60,8 @@ allot_status alloti_builder_device(alloti_builder *builder, allot_memory_kind me
             return ALLOT_STATUS_OK;
         }
     }
-    if (trace->device_count == DEVICES_MAX) {
-        return alloti_fail(ALLOT_STATUS_FORMAT, "more than %d devices", DEVICES_MAX);
+    if (trace->device_count == ALLOTI_DEVICES_MAX) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "more than %d devices", ALLOTI_DEVICES_MAX);
     }
     const allot_status status = alloti_array_reserve(
         &trace->columns, &trace->columns_capacity, trace->device_count + 1, sizeof *trace->columns);

@@ -40,8 +40,8 @@ ALLOT_NODISCARD allot_status alloti_builder_create(alloti_builder **out);
 void alloti_builder_destroy(alloti_builder *builder);
 
 /**
- * Device with this memory kind and number, added if it is new. ALLOT_STATUS_FORMAT from a number of
- * devices on that no machine has. O(devices).
+ * Device with this memory kind and number, added if it is new. ALLOT_STATUS_FORMAT above
+ * ALLOTI_DEVICES_MAX (trace.h). O(devices).
  */
 ALLOT_NODISCARD allot_status alloti_builder_device(alloti_builder *builder,
                                                    allot_memory_kind memory, uint32_t index,

@@ -13,8 +13,9 @@
 #include "core/size_math.h"
 #include "core/status.h"
 #include "trace/torch_records.h"
+#include "trace/trace.h"
 
-enum { DEVICES_MAX = 4096, SETTING_KEY_MAX = 1024, SETTING_DEPTH_MAX = 8 };
+enum { SETTING_KEY_MAX = 1024, SETTING_DEPTH_MAX = 8 };
 
 allot_category alloti_torch_parse_category(const char *text)
 {
@@ -86,9 +87,9 @@ static allot_status finish_traces(alloti_store *store, torch_word key, allot_mem
     const alloti_value *items = NULL;
     uint64_t count = 0;
     allot_status status = take_list(store, field, traces, &items, &count);
-    if (status == ALLOT_STATUS_OK && count > DEVICES_MAX) {
+    if (status == ALLOT_STATUS_OK && count > ALLOTI_DEVICES_MAX) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" has %" PRIu64 " devices, more than %d",
-                           alloti_torch_word_text(key), count, DEVICES_MAX);
+                           alloti_torch_word_text(key), count, ALLOTI_DEVICES_MAX);
     }
     /* Host traces may be one list of entries. */
     if (status == ALLOT_STATUS_OK && count != 0 &&
@@ -150,10 +151,10 @@ static allot_status finish_segment(alloti_store *store, allot_memory_kind memory
     const alloti_value *items = NULL;
     uint64_t count = 0;
     allot_status status = take_list(store, field, record->blocks, &items, &count);
-    if (status == ALLOT_STATUS_OK && record->segment.device >= DEVICES_MAX) {
+    if (status == ALLOT_STATUS_OK && record->segment.device >= ALLOTI_DEVICES_MAX) {
         status =
             alloti_fail(ALLOT_STATUS_FORMAT, "\"device\" of a segment is %" PRIu32 ", more than %d",
-                        record->segment.device, DEVICES_MAX - 1);
+                        record->segment.device, ALLOTI_DEVICES_MAX - 1);
     }
     allot_segment segment = record->segment;
     uint64_t end = 0;
@@ -333,7 +334,7 @@ static allot_status finish_annotation(alloti_store *store, alloti_value value)
             status = alloti_torch_get_time(store, field, item, &annotation.time_ns);
             break;
         case WORD_DEVICE: /* -1 stands for none. */
-            if (alloti_torch_is_u64(store, item, &device) && device < DEVICES_MAX) {
+            if (alloti_torch_is_u64(store, item, &device) && device < ALLOTI_DEVICES_MAX) {
                 status = alloti_builder_device(store->builder, ALLOT_MEMORY_DEVICE,
                                                (uint32_t)device, &annotation.device);
             }

@@ -474,7 +474,6 @@ static bool has_content(const allot_trace *trace)
 }
 
 /* PyTorch numbers few devices; a trace of another kind may have any number. */
-enum { DEVICES_MAX = 4096 };
 
 static allot_status check_devices(const allot_trace *trace)
 {
@@ -488,9 +487,10 @@ static allot_status check_devices(const allot_trace *trace)
                            "a PyTorch snapshot needs addresses; the trace has none");
     }
     for (uint32_t i = 0; i < allot_trace_device_count(trace); i++) {
-        if (allot_trace_get_device(trace, i)->index >= DEVICES_MAX) {
+        if (allot_trace_get_device(trace, i)->index >= ALLOTI_DEVICES_MAX) {
             return alloti_fail(ALLOT_STATUS_UNSUPPORTED,
-                               "a PyTorch snapshot has devices 0 to %d at most", DEVICES_MAX - 1);
+                               "a PyTorch snapshot has devices 0 to %d at most",
+                               ALLOTI_DEVICES_MAX - 1);
         }
     }
     return ALLOT_STATUS_OK;

@@ -10,6 +10,12 @@
 
 #include <allot/trace.h>
 
+/**
+ * Devices in a trace at most. No machine has so many; each costs memory that a file may not have
+ * paid for, and finding one takes time that grows with them.
+ */
+enum { ALLOTI_DEVICES_MAX = 1024 };
+
 /** The events of one device; the columns of allot_events, owned. */
 typedef struct alloti_columns {
     uint64_t count;

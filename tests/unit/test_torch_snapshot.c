@@ -309,7 +309,7 @@ static void too_many_devices_are_refused(void)
         pickle_ops(&w, "]");
     }
     pickle_ops(&w, "eu.");
-    pickle_check_refused(&w, "\"device_traces\" has 5000 devices, more than 4096");
+    pickle_check_refused(&w, "\"device_traces\" has 5000 devices, more than 1024");
 }
 
 /* Events that come in another order than the lists that hold them, and in runs. */
