@@ -26,6 +26,9 @@ extern "C" {
 #endif
 
 /*
+ * Locale. Numbers with a fraction are read and written with a point, which the C library does in
+ * the numeric locale "C": a program that calls setlocale() leaves LC_NUMERIC at that.
+ *
  * Structs that begin with `struct_size`.
  *
  * Options: zero-initialise, set struct_size to the size of the struct, then change fields; NULL is
@@ -93,11 +96,17 @@ typedef struct allot_sink {
     void *context; /**< First argument of `write`. */
 } allot_sink;
 
-/** A sink that writes to a stdio stream, given as a FILE pointer; it is not closed. */
+/**
+ * A sink that writes to a stdio stream, which is neither flushed nor closed: the caller does both,
+ * and looks at what they return.
+ *
+ * @param[in] file  A FILE pointer; not NULL. It stays the caller's.
+ * @return A sink that returns ALLOT_STATUS_IO if the stream takes less than it is given.
+ */
 ALLOT_API allot_sink allot_sink_stdio(void *file);
 
 /**
- * How far a long call has come. Called on the caller's thread or on worker threads, never at once.
+ * How far a long call has come. Called on the thread of that call.
  *
  * @param[in] stage  What is being done, for example "reading"; borrowed for the call.
  * @param[in] done   Units finished, 0 to `total`.
@@ -119,9 +128,13 @@ ALLOT_API const char *allot_size_format(uint64_t bytes, char *buffer);
 
 /**
  * Read a size: a number, which may have a fraction, and a unit: none or B (bytes), K/KB/KiB, M, G,
- * T likewise, all powers of 1024 as the field uses them, in any case; "24GiB", "8000 MiB", "1.5g".
+ * T, P, E likewise, all powers of 1024 as the field uses them, in any case; "24GiB", "8000 MiB",
+ * "1.5g".
  *
- * @return ALLOT_STATUS_INVALID with the position of the first wrong character. Thread-safe.
+ * @param[in]  text  Not NULL; spaces only between number and unit.
+ * @param[out] out   Bytes, rounded to the nearest; untouched on failure.
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID with the position of the first wrong character, or
+ *         for 2^64 bytes and more. Thread-safe.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_size_parse(const char *text, uint64_t *out);
 

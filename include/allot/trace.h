@@ -125,7 +125,7 @@ typedef enum allot_trace_trait {
     ALLOT_TRACE_HAS_TOTALS,         /**< Events carry running totals (torch.profiler). */
 } allot_trace_trait;
 
-/** Whether the trace can tell this. */
+/** Whether the trace can tell this. Thread-safe. O(1). */
 ALLOT_API bool allot_trace_has(const allot_trace *trace, allot_trace_trait trait);
 
 /** Options of allot_trace_read(). Zero-initialise, then set struct_size. */
@@ -139,22 +139,32 @@ typedef struct allot_trace_read_options {
 /**
  * Read a trace file. Compression by gzip or zstd is recognised and undone.
  *
- * The file is untrusted: a pickle may hold plain data only, and host memory stays within a small
- * multiple of the (uncompressed) size.
+ * The file is untrusted: a pickle may hold plain data only. Host memory is bounded by the
+ * uncompressed size: real traces take one to five times of it, the worst that a file can do is
+ * about 65 times. The file is mapped where it can be, so nobody may shorten it while it is read.
  *
- * @param[in]  path     File to read; not NULL.
+ * @param[in]  path     File to read, or a pipe; not NULL.
  * @param[in]  options  NULL for the defaults.
  * @param[out] out      The trace; untouched on failure.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_IO if the file cannot be read; ALLOT_STATUS_FORMAT if it is
- *         empty, truncated, corrupt, of no known kind or refused, with the byte offset in the
- * detail text; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_CANCELLED. The caller owns the result and
- * releases it with allot_trace_destroy(). Thread-safe. O(file size).
+ *         empty, truncated, corrupt, of no known kind or refused, with the byte or the line in the
+ *         detail text; ALLOT_STATUS_VERSION for a newer version of allot's own format;
+ *         ALLOT_STATUS_UNSUPPORTED if options ask for a format that is only written;
+ *         ALLOT_STATUS_INVALID for options without a size; ALLOT_STATUS_HOST_MEMORY;
+ *         ALLOT_STATUS_CANCELLED.
+ *
+ * The caller owns the result and releases it with allot_trace_destroy(). Thread-safe. O(file size).
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_trace_read(const char *path,
                                                         const allot_trace_read_options *options,
                                                         allot_trace **out);
 
-/** The same from memory. `name` stands for the path in messages. The bytes are not kept. */
+/**
+ * The same from memory.
+ *
+ * @param[in] data  [size] Not kept; NULL is allowed where size is 0.
+ * @param[in] name  Stands for the path in messages; not NULL.
+ */
 ALLOT_API ALLOT_NODISCARD allot_status
 allot_trace_read_memory(const void *data, size_t size, const char *name,
                         const allot_trace_read_options *options, allot_trace **out);
@@ -174,15 +184,27 @@ typedef struct allot_trace_write_options {
  *
  * @param[in] format  One of TORCH_PICKLE, CHROME, ALLOT, CSV, FOLDED, as
  *                    allot_trace_format_is_writable() tells.
+ * @param[in] options NULL for the defaults.
+ * @param[in] sink    Receives the bytes in order; not NULL.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_UNSUPPORTED for another format or for a trace that lacks
- *         what the format needs; ALLOT_STATUS_HOST_MEMORY; what the sink returned.
+ *         what the format needs; ALLOT_STATUS_INVALID for options without a size;
+ *         ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_CANCELLED; what the sink returned. After a failure
+ *         the sink has received a part.
+ *
+ * Thread-safe. O(trace); CHROME and FOLDED also make the history of each device
+ * (allot_history_create()).
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_trace_write(const allot_trace *trace,
                                                          allot_trace_format format,
                                                          const allot_trace_write_options *options,
                                                          const allot_sink *sink);
 
-/** Format the trace was read from. */
+/**
+ * Format the trace was read from.
+ *
+ * This and all calls below are thread-safe, and O(1) unless they say otherwise; what they return is
+ * borrowed: valid until allot_trace_destroy().
+ */
 ALLOT_API allot_trace_format allot_trace_get_format(const allot_trace *trace);
 
 /** One device's part of a trace. */
@@ -196,7 +218,7 @@ typedef struct allot_trace_device {
 /** Devices in the trace, those with nothing in them included. */
 ALLOT_API uint32_t allot_trace_device_count(const allot_trace *trace);
 
-/** Description of device `device`, 0 to allot_trace_device_count() - 1. Borrowed from the trace. */
+/** Description of device `device`, 0 to allot_trace_device_count() - 1. */
 ALLOT_API const allot_trace_device *allot_trace_get_device(const allot_trace *trace,
                                                            uint32_t device);
 
@@ -230,6 +252,7 @@ typedef struct allot_events {
     const uint64_t *total_reserved;  /**< As above. */
 } allot_events;
 
+/** Events of device `device`, 0 to allot_trace_device_count() - 1. */
 ALLOT_API void allot_trace_get_events(const allot_trace *trace, uint32_t device, allot_events *out);
 
 /** A segment: what was taken from the driver in one piece (one mapped range in expandable mode). */
@@ -267,12 +290,18 @@ ALLOT_API const allot_segment *allot_trace_segments(const allot_trace *trace, ui
 /** All blocks, in the order of the segments. [block_count] */
 ALLOT_API const allot_block *allot_trace_blocks(const allot_trace *trace, uint32_t *count);
 
-/** NUL-terminated string `id`; "" for ALLOT_NONE. `length` may be NULL. */
+/**
+ * NUL-terminated string `id`, as the file spells it: not always UTF-8, and a NUL may be inside.
+ *
+ * @param[in]  id      0 to allot_trace_string_count() - 1; ALLOT_NONE gives "".
+ * @param[out] length  Bytes without the last NUL; NULL allowed.
+ */
 ALLOT_API const char *allot_trace_string(const allot_trace *trace, uint32_t id, size_t *length);
+
+/** Strings in the trace; ids are below it. */
 ALLOT_API uint32_t allot_trace_string_count(const allot_trace *trace);
 
-/** One level of a stack. The fx_* are strings that PyTorch's FX tracing adds, ALLOT_NONE without.
- */
+/** One level of a stack. */
 typedef struct allot_frame {
     uint32_t name;     /**< Function: string. */
     uint32_t filename; /**< String. */
@@ -288,19 +317,30 @@ typedef struct allot_frame_fx {
     uint32_t original_trace;
 } allot_frame_fx;
 
+/** Different frames in the trace; ids are below it. */
 ALLOT_API uint32_t allot_trace_frame_count(const allot_trace *trace);
+
+/** Frame `id`, 0 to allot_trace_frame_count() - 1. */
 ALLOT_API const allot_frame *allot_trace_frame(const allot_trace *trace, uint32_t id);
+
+/** What a frame's `fx` names; not ALLOT_NONE. */
 ALLOT_API const allot_frame_fx *allot_trace_fx(const allot_trace *trace, uint32_t id);
 
 /**
- * Frames of a stack, innermost first. [*count] frame indices; borrowed; NULL if there are none. A
- * stack may be empty, which is not the same as ALLOT_NONE (the file gave no stack).
+ * Frames of a stack, innermost first. [*count] frame indices; NULL if there are none. A stack may
+ * be empty, which is not the same as ALLOT_NONE (the file gave no stack).
+ *
+ * @param[in] id  0 to allot_trace_stack_count() - 1; ALLOT_NONE gives none.
  */
 ALLOT_API const uint32_t *allot_trace_stack(const allot_trace *trace, uint32_t id, uint32_t *count);
+
+/** Different stacks in the trace; ids are below it. */
 ALLOT_API uint32_t allot_trace_stack_count(const allot_trace *trace);
 
-/** Raw value of a stream; 0 is the default stream. */
+/** Raw value of stream `id`, 0 to allot_trace_stream_count() - 1; value 0 is the default stream. */
 ALLOT_API uint64_t allot_trace_stream(const allot_trace *trace, uint32_t id);
+
+/** Different streams in the trace; ids are below it. */
 ALLOT_API uint32_t allot_trace_stream_count(const allot_trace *trace);
 
 /** A private memory pool's identity; (0, 0) is the default pool. */
@@ -309,17 +349,21 @@ typedef struct allot_pool_id {
     uint64_t second;
 } allot_pool_id;
 
+/** Identity of pool `id`, 0 to allot_trace_pool_count() - 1. */
 ALLOT_API allot_pool_id allot_trace_pool(const allot_trace *trace, uint32_t id);
+
+/** Different pools in the trace; ids are below it. */
 ALLOT_API uint32_t allot_trace_pool_count(const allot_trace *trace);
 
 /** A named range or mark in time. */
 typedef struct allot_annotation {
-    uint32_t name; /**< String. */
-    uint32_t device;
+    uint32_t name;   /**< String. */
+    uint32_t device; /**< Index for allot_trace_get_device(), or ALLOT_NONE. */
     int64_t time_ns;
     bool is_start; /**< Begins a range; else ends it. */
 } allot_annotation;
 
+/** All annotations, in the order of the file. [*count] */
 ALLOT_API const allot_annotation *allot_trace_annotations(const allot_trace *trace,
                                                           uint32_t *count);
 
@@ -343,10 +387,10 @@ typedef struct allot_setting {
     uint32_t string; /**< STRING. */
 } allot_setting;
 
-/** All recorded settings; *count is 0 if the file has none. */
+/** All recorded settings, in the order of the file. [*count]; 0 if the file has none. */
 ALLOT_API const allot_setting *allot_trace_settings(const allot_trace *trace, uint32_t *count);
 
-/** Setting by key, NULL if it is not there. */
+/** Setting by key, the first one if it repeats; NULL if it is not there. O(settings). */
 ALLOT_API const allot_setting *allot_trace_find_setting(const allot_trace *trace, const char *key);
 
 #ifdef __cplusplus

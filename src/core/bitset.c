@@ -58,11 +58,6 @@ void alloti_bitset_remove(alloti_bitset *set, uint32_t member)
     }
 }
 
-bool alloti_bitset_has(const alloti_bitset *set, uint32_t member)
-{
-    return member < set->size && (set->words[0][member >> WORD_SHIFT] & bit_of(member)) != 0;
-}
-
 uint32_t alloti_bitset_next(const alloti_bitset *set, uint32_t from)
 {
     if (from >= set->size) {

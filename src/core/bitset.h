@@ -23,7 +23,6 @@ void alloti_bitset_fini(alloti_bitset *set);
 
 void alloti_bitset_add(alloti_bitset *set, uint32_t member);
 void alloti_bitset_remove(alloti_bitset *set, uint32_t member);
-bool alloti_bitset_has(const alloti_bitset *set, uint32_t member);
 
 /** Smallest member >= from, ALLOT_NONE if there is none. */
 uint32_t alloti_bitset_next(const alloti_bitset *set, uint32_t from);

@@ -158,13 +158,6 @@ void alloti_tree_remove(alloti_tree *tree, const alloti_tree_host *host, uint32_
     climb(tree, host, from);
 }
 
-void alloti_tree_touch(const alloti_tree_host *host, uint32_t item)
-{
-    for (; item != ALLOT_NONE; item = host->nodes[item].parent) {
-        host->update(host->owner, item);
-    }
-}
-
 uint32_t alloti_tree_lower_bound(const alloti_tree *tree, const alloti_tree_host *host,
                                  const void *key, alloti_tree_compare_key compare)
 {

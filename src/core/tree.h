@@ -48,9 +48,6 @@ void alloti_tree_insert(alloti_tree *tree, const alloti_tree_host *host, uint32_
 /** Take an item out; its node is then marked as being in no tree. */
 void alloti_tree_remove(alloti_tree *tree, const alloti_tree_host *host, uint32_t item);
 
-/** Recompute the augmentation of `item` and of all items above it. */
-void alloti_tree_touch(const alloti_tree_host *host, uint32_t item);
-
 /** First item that is not before the key; ALLOT_NONE if all are. */
 uint32_t alloti_tree_lower_bound(const alloti_tree *tree, const alloti_tree_host *host,
                                  const void *key, alloti_tree_compare_key compare);

@@ -151,6 +151,7 @@ allot_status alloti_workers_run(alloti_workers *workers, uint64_t count, alloti_
     if (call == NULL || threads == NULL) {
         status = alloti_fail_memory(sizeof *call);
     } else {
+        atomic_store_explicit(&workers->is_ended, false, memory_order_relaxed);
         call->workers = workers;
         call->job = job;
         call->context = context;

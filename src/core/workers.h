@@ -16,14 +16,15 @@ typedef struct alloti_workers {
     alloti_progress progress;
     uint64_t done;        /**< Jobs finished by earlier calls; for progress over several calls. */
     uint64_t total;       /**< Jobs expected in all; 0 if that is not known. */
-    atomic_bool is_ended; /**< Jobs look at it and stop early. Relaxed: it guards no other data. */
+    atomic_bool is_ended; /**< No job of this call is wanted any more: jobs look at it and stop
+                             early. Relaxed: it guards no other data. */
 } alloti_workers;
 
 /** One job; `is_ended` becomes true when its result is not wanted any more. */
 typedef allot_status (*alloti_job_fn)(void *context, uint64_t job, const atomic_bool *is_ended);
 
 /**
- * Run jobs 0 to count - 1; returns when all have ended.
+ * Run jobs 0 to count - 1; returns when all have ended. After a failure the next call begins anew.
  *
  * @return ALLOT_STATUS_OK; the failure of the lowest-numbered job that failed before the others
  *         were stopped, with its detail text; ALLOT_STATUS_CANCELLED; ALLOT_STATUS_HOST_MEMORY if

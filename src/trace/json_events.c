@@ -317,12 +317,3 @@ allot_status alloti_json_double(const alloti_json_token *token, double *out)
     *out = strtod(text, NULL);
     return ALLOT_STATUS_OK;
 }
-
-allot_status alloti_json_fixed(const alloti_json_token *token, unsigned decimals, int64_t *out)
-{
-    if (token->type != ALLOTI_JSON_NUMBER ||
-        !alloti_number_fixed(token->text, token->length, decimals, out)) {
-        return fail_number(token, "a number in range");
-    }
-    return ALLOT_STATUS_OK;
-}

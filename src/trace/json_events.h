@@ -77,8 +77,4 @@ ALLOT_NODISCARD allot_status alloti_json_u64(const alloti_json_token *token, uin
 ALLOT_NODISCARD allot_status alloti_json_i64(const alloti_json_token *token, int64_t *out);
 ALLOT_NODISCARD allot_status alloti_json_double(const alloti_json_token *token, double *out);
 
-/** A number times 10^decimals, exactly: microseconds with a fraction to nanoseconds (3). */
-ALLOT_NODISCARD allot_status alloti_json_fixed(const alloti_json_token *token, unsigned decimals,
-                                               int64_t *out);
-
 #endif /* ALLOTI_TRACE_JSON_EVENTS_H */

@@ -73,6 +73,10 @@ static void end_section(native_writer *w, alloti_native_section section)
     alloti_bytes_fini(&header);
     w->raw.size = 0;
     w->section_count++;
+    if (output->status == ALLOT_STATUS_OK) {
+        const uint64_t total = ALLOTI_NATIVE_END + w->trace->device_count;
+        output->status = alloti_progress_tell(output->progress, w->section_count, total);
+    }
 }
 
 static void write_meta(native_writer *w)

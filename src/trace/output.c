@@ -45,7 +45,8 @@ void alloti_output_printf(alloti_output *output, const char *format, ...)
     const int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     assert(length >= 0 && (size_t)length < sizeof text);
-    alloti_output_put(output, text, (size_t)length);
+    (void)length;
+    alloti_output_text(output, text);
 }
 
 void alloti_output_progress(alloti_output *output, uint64_t done, uint64_t total)

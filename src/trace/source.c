@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The window over a trace file. A plain file is mapped and shown directly; pages behind the cursor
- * are given back every RELEASE_STEP bytes. A compressed file is mapped too and unpacked into a
- * buffer that holds what was asked for and no more than that plus one step. What cannot be mapped
- * (a pipe) is read into memory first.
+ * are given back every RELEASE_STEP bytes. A compressed file is mapped too and unpacked, step by
+ * step, into a buffer that holds what was asked for; it grows by half. What cannot be mapped (a
+ * pipe) is read into memory first.
  */
 #include "trace/source.h"
 
@@ -293,7 +293,7 @@ allot_status alloti_source_fill(alloti_source *source, size_t want, const uint8_
                                 size_t *available)
 {
     if (source->packed == PACKING_NONE) {
-        *data = source->input + source->input_pos;
+        *data = source->input == NULL ? NULL : source->input + source->input_pos;
         *available = source->input_size - source->input_pos;
         return ALLOT_STATUS_OK;
     }

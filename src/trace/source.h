@@ -4,6 +4,7 @@
  *
  * A reader asks for a number of bytes at the cursor, looks at them and consumes some. Pages of a
  * mapped file that lie behind the cursor are given back, so that a large file costs little memory.
+ * A mapped file that somebody shortens meanwhile ends the program with SIGBUS: the price of it.
  * Offsets count decompressed bytes from the start.
  */
 #ifndef ALLOTI_TRACE_SOURCE_H
@@ -16,7 +17,7 @@ typedef struct alloti_source alloti_source;
 /** Open a file; recognises gzip and zstd by content. ALLOT_STATUS_IO, FORMAT, HOST_MEMORY. */
 ALLOT_NODISCARD allot_status alloti_source_open(const char *path, alloti_source **out);
 
-/** The same over memory that stays as it is until the source is closed. */
+/** The same over memory that stays as it is until the source is closed; NULL for no bytes. */
 ALLOT_NODISCARD allot_status alloti_source_open_memory(const void *data, size_t size,
                                                        alloti_source **out);
 

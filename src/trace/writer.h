@@ -26,7 +26,7 @@ typedef struct alloti_output {
 
 void alloti_output_put(alloti_output *output, const void *data, size_t size);
 void alloti_output_text(alloti_output *output, const char *text);
-/** At most 512 bytes at once; longer pieces go through alloti_output_put(). */
+/** For numbers and short words: at most 511 bytes at once, asserted; the rest would be cut. */
 void alloti_output_printf(alloti_output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void alloti_output_flush(alloti_output *output);

@@ -80,8 +80,9 @@ static void run_random(bool augmented)
         if (!alloti_tree_has(all.nodes, item)) {
             alloti_tree_insert(&tree, &host, item);
         } else if (augmented && check_random_range(&state, 0, 1) == 0) {
+            alloti_tree_remove(&tree, &host, item);
             all.weight[item] = check_random_range(&state, 0, 1000);
-            alloti_tree_touch(&host, item);
+            alloti_tree_insert(&tree, &host, item);
         } else {
             alloti_tree_remove(&tree, &host, item);
         }

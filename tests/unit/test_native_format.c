@@ -83,7 +83,61 @@ static void trailing_bytes_are_refused(void)
     free(buffer.data);
 }
 
+/* The file was written by 0.1.0 from the sample of that day: what it says stays readable. When the
+ * sample gains something, the file stays and this test says what the old one lacks. */
+static void a_file_of_version_1_is_read(void)
+{
+    allot_trace *const trace = sample_trace(true);
+    allot_trace *old = NULL;
+    REQUIRE(trace != NULL);
+    if (CHECK_OK(allot_trace_read(ALLOT_TEST_FILES "/sample-1.allot", NULL, &old))) {
+        CHECK(trace_equal(trace, old));
+    }
+    allot_trace_destroy(old);
+    allot_trace_destroy(trace);
+}
+
+static void a_newer_version_is_refused_by_its_number(void)
+{
+    enum { VERSION_AT = 8 };
+    trace_buffer buffer = sample_bytes();
+    allot_trace *trace = NULL;
+    REQUIRE(buffer.data != NULL);
+    buffer.data[VERSION_AT]++;
+    CHECK_EQ(allot_trace_read_memory(buffer.data, buffer.size, "newer", NULL, &trace),
+             ALLOT_STATUS_VERSION);
+    CHECK_CONTAINS(allot_error_detail(), "byte 8: version 2");
+    free(buffer.data);
+}
+
+static bool refuse(void *context, const char *stage, uint64_t done, uint64_t total)
+{
+    uint64_t *const left = context;
+    CHECK_STR(stage, "writing");
+    CHECK(done <= total);
+    return (*left)-- != 1;
+}
+
+static void writing_can_be_cancelled(void)
+{
+    trace_buffer buffer = {.size = 0};
+    const allot_sink sink = trace_buffer_sink(&buffer);
+    allot_trace *const trace = sample_trace(true);
+    uint64_t left = 3;
+    const allot_trace_write_options options = {
+        .struct_size = sizeof options, .progress = refuse, .progress_context = &left};
+    REQUIRE(trace != NULL);
+    CHECK_EQ(allot_trace_write(trace, ALLOT_TRACE_FORMAT_ALLOT, &options, &sink),
+             ALLOT_STATUS_CANCELLED);
+    CHECK_EQ(left, 0);
+    free(buffer.data);
+    allot_trace_destroy(trace);
+}
+
 static const check_test TESTS[] = {
+    {"a_file_of_version_1_is_read", a_file_of_version_1_is_read},
+    {"a_newer_version_is_refused_by_its_number", a_newer_version_is_refused_by_its_number},
+    {"writing_can_be_cancelled", writing_can_be_cancelled},
     {"everything_comes_back", everything_comes_back},
     {"every_damaged_byte_is_noticed", every_damaged_byte_is_noticed},
     {"every_truncation_is_noticed", every_truncation_is_noticed},

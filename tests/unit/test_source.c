@@ -279,7 +279,19 @@ static void every_allocation_may_fail(void)
     CHECK(alloc_fault_each(open_and_read, &size) >= 2);
 }
 
+static void no_bytes_at_no_address_are_an_empty_file(void)
+{
+    alloti_source *source = NULL;
+    const uint8_t *data = NULL;
+    size_t available = 1;
+    REQUIRE_OK(alloti_source_open_memory(NULL, 0, &source));
+    CHECK_OK(alloti_source_fill(source, 1, &data, &available));
+    CHECK_EQ(available, 0);
+    alloti_source_close(source);
+}
+
 static const check_test TESTS[] = {
+    {"no_bytes_at_no_address_are_an_empty_file", no_bytes_at_no_address_are_an_empty_file},
     {"plain_bytes_are_shown_as_they_are", plain_bytes_are_shown_as_they_are},
     {"gzip_is_unpacked_also_in_several_members", gzip_is_unpacked_also_in_several_members},
     {"zstd_is_unpacked_also_in_several_frames", zstd_is_unpacked_also_in_several_frames},

@@ -57,6 +57,19 @@ static void every_job_runs_once_with_any_number_of_threads(void)
     }
 }
 
+static void a_call_after_a_failed_one_runs_its_jobs(void)
+{
+    static board b;
+    b = (board){.fail_from = 0};
+    alloti_workers workers = {.thread_count = 2};
+    CHECK_EQ(alloti_workers_run(&workers, 3, job, &b), ALLOT_STATUS_BUSY);
+    b = (board){.fail_from = UINT64_MAX};
+    CHECK_OK(alloti_workers_run(&workers, 3, job, &b));
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(atomic_load(&b.runs[i]), 1);
+    }
+}
+
 static void the_first_failure_comes_back_with_its_text(void)
 {
     static board b;
@@ -96,6 +109,7 @@ static void no_jobs_need_no_threads(void)
 static const check_test TESTS[] = {
     {"every_job_runs_once_with_any_number_of_threads",
      every_job_runs_once_with_any_number_of_threads},
+    {"a_call_after_a_failed_one_runs_its_jobs", a_call_after_a_failed_one_runs_its_jobs},
     {"the_first_failure_comes_back_with_its_text", the_first_failure_comes_back_with_its_text},
     {"cancelling_ends_running_jobs", cancelling_ends_running_jobs},
     {"no_jobs_need_no_threads", no_jobs_need_no_threads},
