@@ -337,18 +337,3 @@ def test_a_rank_that_reserves_more_stands_out_and_keeps_its_name(data):
     row = next(line for line in text.splitlines() if names[0] in line)
     assert "19.41 GiB" in row and "reserved" in row
     assert all(name in text for name in names)
-
-
-def test_every_document_is_described(tmp_path):
-    """Every schema, and every field of its first level, stands in docs/json.md."""
-    text = (ROOT / "docs/json.md").read_text()
-    a = make_snapshot(tmp_path / "a.pickle", kept=MIB)
-    runs = [run_json("inspect", a), run_json("explain", EXAMPLE, code=1),
-            run_json("leaks", a, code=1), run_json("diff", a, a), run_json("ranks", a, a)]
-    for document in runs:
-        section = text.split(f"## {document['schema']}\n")[1].split("\n## ")[0]
-        for key in document.keys() - {"schema"}:
-            assert f"`{key}`" in section or f"`{key}[]`" in section, (document["schema"], key)
-    oom = text.split("## allot.explain/1\n")[1].split("\n## ")[0]
-    for key in runs[1]["oom"]:
-        assert f".{key}`" in oom or f".{key}[]`" in oom, key

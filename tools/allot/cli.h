@@ -50,8 +50,8 @@ cli_exit cli_fail(allot_status status);
 cli_exit cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /**
- * Memory of a device, as --limit gives it: CLI_OK, else the message has been printed. What no device
- * has is refused: the unit was forgotten.
+ * Memory of a device, as --limit gives it: CLI_OK, else the message has been printed. What no
+ * device has is refused: the unit was forgotten.
  */
 cli_exit cli_read_limit(const char *text, uint64_t *out);
 
