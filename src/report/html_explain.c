@@ -98,12 +98,12 @@ static void put_pins(const alloti_html_subject *subject, const allot_oom *oom, a
 {
     if (oom->pin_line_count != 0 && oom->pin_lines[0].kept_size != 0) {
         const allot_pin_line *const pin = &oom->pin_lines[0];
-        alloti_html_sentence(
-            json, "%s (%s) from %s: %s of free memory %s.",
-            alloti_count(pin->block_count, "block").text, alloti_size(pin->size).text,
-            allot_lines_text(subject->lines, pin->line), alloti_size(pin->kept_size).text,
-            oom->pin_is_range ? "beside cannot merge"
-                              : "in the same segments cannot go back to the driver");
+        alloti_html_sentence(json, "%s (%s) from %s keep%s %s of free memory %s.",
+                             alloti_count(pin->block_count, "block").text,
+                             alloti_size(pin->size).text,
+                             allot_lines_text(subject->lines, pin->line),
+                             pin->block_count == 1 ? "s" : "", alloti_size(pin->kept_size).text,
+                             oom->pin_is_range ? "from merging" : "from going back to the driver");
     }
     alloti_html_sentence(json,
                          "Expandable segments would have had a free range of %s, packing the live "

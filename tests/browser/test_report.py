@@ -253,6 +253,16 @@ def test_names_in_a_trace_never_run(page, make, reports):
     page.check_console()
 
 
+def test_settings_at_their_defaults_are_folded_away(page, data, make):
+    page.open(make("explain", data(OOM), name="oom.html"))
+    folded = page.all("section.card details")[-1]
+    assert folded.text.startswith("All settings: 26 at their defaults")
+    assert "max_split_size" not in folded.text
+    folded.find_element("css selector", "summary").click()
+    assert "max_split_size" in folded.text
+    page.check_console()
+
+
 def test_diff_shows_both_and_what_differs(page, data, make):
     path = make("diff", data(ROOMY), data("oracle/finetune_expandable_11gib.pickle.gz"), name="diff.html")
     page.open(path)

@@ -87,9 +87,10 @@ static cli_exit run(const char *const *files, size_t count)
     return code;
 }
 
-const cli_verb cli_verb_diff = {.name = "diff",
-                                .arguments = "FILE FILE",
-                                .summary = "Compare two traces: what grew, by line of code",
-                                .found = "the second trace needs more memory than the first",
-                                .options = OPTIONS,
-                                .run = run};
+const cli_verb cli_verb_diff = {
+    .name = "diff",
+    .arguments = "FILE FILE",
+    .summary = "Compare two traces: what grew, by line of code",
+    .found = "the second trace needs more memory than the first, or alone ran out",
+    .options = OPTIONS,
+    .run = run};

@@ -45,8 +45,9 @@ class Moment {
         const free = Math.max(0, size - used);
         this.title.textContent = "Segments" + momentText(trace, moment);
         this.summary.textContent = formatCount(this.list.length) + (this.list.length === 1 ? " segment" : " segments") +
-            ", " + formatBytes(size) + " reserved, " + formatBytes(free) + " free; largest free range " + formatBytes(largest) +
-            (free > 0 ? ", fragmentation " + (100 * (1 - largest / free)).toFixed(0) + " %" : "");
+            ", " + formatBytes(size) + " reserved, " + formatBytes(free) + " free" + (free > 0 ? " (" + (100 * free / size).toFixed(1) + " %)" : "") + "; largest free range " + formatBytes(largest) +
+            // Where next to nothing is free, how broken up it is does not matter.
+            (size > 0 && free >= 0.05 * size ? ", fragmentation " + (100 * (1 - largest / free)).toFixed(0) + " %" : "");
         const tall = Math.max(ROW, this.list.length * ROW);
         this.spacer.style.height = tall + "px";
         this.surface.height = Math.min(320, tall);
