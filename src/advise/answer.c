@@ -158,7 +158,7 @@ static char *reason_change(const alloti_topic *t)
             say_tight(t).text);
     }
     piece calls = {.text = ""};
-    if (t->search->info.is_complete) {
+    if (t->search->info.is_complete && best->run.driver_calls != present->run.driver_calls) {
         snprintf(calls.text, sizeof calls.text,
                  ", and the driver is called %llu times instead of %llu",
                  (unsigned long long)best->run.driver_calls,

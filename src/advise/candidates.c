@@ -45,11 +45,16 @@ static uint32_t families_turned(const allot_torch_conf *a, const allot_torch_con
     return turned;
 }
 
-/** Expandable segments are left: what they spare will come back in other runs. */
-static uint32_t burden_of_leaving(const allot_torch_conf *present, const allot_torch_conf *other)
+/** Beside the step for each setting that differs. */
+static uint32_t burden_beside(const allot_torch_conf *present, const allot_torch_conf *other)
 {
-    enum { STEPS = 4 /* beside the one for the setting that differs */ };
-    return present->expandable_segments && !other->expandable_segments ? STEPS : 0;
+    static const uint32_t LEAVING = 4, FITTED = 1;
+    /* What expandable segments spare will come back in other runs. */
+    const bool leaves = present->expandable_segments && !other->expandable_segments;
+    /* A threshold is fitted to the sizes of one recording. */
+    const bool is_fitted = other->max_split_size != ALLOT_TORCH_UNLIMITED &&
+                           other->max_split_size != present->max_split_size;
+    return (leaves ? LEAVING : 0U) + (is_fitted ? FITTED : 0U);
 }
 
 /** Pieces of a roundup list beyond the one that a single number is. */
@@ -126,15 +131,14 @@ allot_status alloti_search_add(alloti_search *search, const allot_torch_conf *co
     }
     alloti_candidate *const candidate = &search->candidates[index];
     const allot_torch_conf *const present = index == 0 ? conf : &search->candidates[0].conf;
-    *candidate =
-        (alloti_candidate){.conf = *conf,
-                           .text = strdup(text),
-                           .change = alloti_words_change(present, conf),
-                           .families = families_of(conf),
-                           .burden = families_turned(present, conf) + roundup_pieces(conf) +
-                                     burden_of_leaving(present, conf),
-                           .is_wanted = is_wanted,
-                           .is_sound = is_sound(search, conf)};
+    *candidate = (alloti_candidate){.conf = *conf,
+                                    .text = strdup(text),
+                                    .change = alloti_words_change(present, conf),
+                                    .families = families_of(conf),
+                                    .burden = families_turned(present, conf) +
+                                              roundup_pieces(conf) + burden_beside(present, conf),
+                                    .is_wanted = is_wanted,
+                                    .is_sound = is_sound(search, conf)};
     search->candidate_count++;
     if (candidate->text == NULL || candidate->change == NULL) {
         return alloti_fail_memory(sizeof text);

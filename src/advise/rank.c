@@ -6,9 +6,9 @@
  *   2. what leaves room within the limit, before what is too tight to rely on;
  *   3. what costs the driver no noticeable time more than the present setting, before what does;
  *   4. less memory, in steps of one part in a hundred, where every setting that differs from the
- *      present ones and every item of a list counts as one step, and leaving expandable segments
- *      as five: it has to pay for itself, and a setting fitted to this one recording is worth
- *      little;
+ *      present ones and every item of a list counts as one step, a new threshold as two, and
+ *      leaving expandable segments as five: it has to pay for itself, and a setting fitted to this
+ *      one recording is worth little;
  *   5. fewer of those, lower cost, and the text, so that the order is always the same.
  *
  * Memory is the smallest limit at which it runs if the present setting dies or is under pressure
@@ -124,6 +124,40 @@ static int compare_keys(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->text, b->text);
 }
 
+/**
+ * Bytes by which a candidate is ranked; 0 where they are not known: of those that die only what was
+ * shown is searched.
+ */
+static uint64_t ranked_memory(const alloti_search *search, const alloti_candidate *candidate)
+{
+    if (candidate->run.finishes) {
+        return memory_of(search, candidate);
+    }
+    return candidate->tight.is_known ? candidate->need_high : 0;
+}
+
+/** Least of those that finish, or of those that do not; 0 if none is known. */
+static uint64_t least_memory(const alloti_search *search, bool finishes)
+{
+    uint64_t least = 0;
+    for (uint32_t i = 1; i < search->candidate_count; i++) {
+        const alloti_candidate *const c = &search->candidates[i];
+        const uint64_t memory = ranked_memory(search, c);
+        const bool counts = c->run.is_known && c->run.finishes == finishes && memory != 0;
+        least = counts && (least == 0 || memory < least) ? memory : least;
+    }
+    return least;
+}
+
+/** Steps of memory above the least, and the burden. */
+static uint64_t steps_of(const alloti_search *search, const alloti_candidate *candidate,
+                         uint64_t least)
+{
+    const uint64_t memory = ranked_memory(search, candidate);
+    const uint64_t part = least < PARTS ? 1 : least / PARTS;
+    return (memory > least ? (memory - least) / part : 0) + candidate->burden;
+}
+
 allot_status alloti_search_rank(const alloti_search *search, uint32_t families, uint32_t *order,
                                 uint32_t *count)
 {
@@ -131,12 +165,7 @@ allot_status alloti_search_rank(const alloti_search *search, uint32_t families, 
     if (keys == NULL) {
         return alloti_fail_memory(search->candidate_count * sizeof *keys);
     }
-    uint64_t best = UINT64_MAX;
-    for (uint32_t i = 1; i < search->candidate_count; i++) {
-        const uint64_t memory = memory_of(search, &search->candidates[i]);
-        best = search->candidates[i].run.finishes && memory < best ? memory : best;
-    }
-    const uint64_t part = best == UINT64_MAX || best < PARTS ? 1 : best / PARTS;
+    const uint64_t least[2] = {least_memory(search, false), least_memory(search, true)};
     uint32_t used = 0;
     for (uint32_t i = 1; i < search->candidate_count; i++) {
         const alloti_candidate *const c = &search->candidates[i];
@@ -149,7 +178,7 @@ allot_status alloti_search_rank(const alloti_search *search, uint32_t families, 
             .finishes = finishes,
             .is_tight = alloti_search_is_tight(search, c),
             .is_costly = finishes && alloti_search_is_costly(search, c),
-            .steps = finishes ? (memory_of(search, c) - best) / part + c->burden : 0,
+            .steps = steps_of(search, c, least[finishes]),
             .stop_event = finishes ? 0 : c->run.stop_event,
             .burden = c->burden,
             .cost_ns = c->run.cost_ns,

@@ -320,6 +320,48 @@ static void a_tight_limit_is_met_by_expandable_segments_with_a_list_and_said_to_
     allot_trace_destroy(trace);
 }
 
+static void a_fitted_threshold_has_to_be_better_than_expandable_segments(void)
+{
+    allot_trace *const trace = read_data("oracle/classic_tight.pickle.gz");
+    if (trace == NULL) {
+        return;
+    }
+    allot_advice *const advice = advise(trace, NULL);
+    check_sane(advice);
+    /* max_split_size_mb needs 0.3 % less, with twice the driver calls. */
+    REQUIRE(summary_of(advice).recommended != NULL);
+    CHECK_STR(summary_of(advice).recommended, "expandable_segments:True");
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
+static void what_dies_is_ordered_by_how_far_it_gets_and_needs(void)
+{
+    allot_trace *const trace = read_data("oracle/finetune_80gib.pickle.gz");
+    if (trace == NULL) {
+        return;
+    }
+    const allot_advise_options options = {.struct_size = sizeof options, .limit = MIB(10100)};
+    allot_advice *const advice = advise(trace, &options);
+    check_sane(advice);
+    uint64_t stop = UINT64_MAX;
+    uint32_t dead = 0;
+    for (uint32_t i = 1; i < allot_advice_row_count(advice); i++) {
+        const allot_advice_row row = row_of(advice, i);
+        CHECK(dead == 0 || !row.finishes);
+        CHECK(row.finishes || row.stop_event <= stop);
+        dead += !row.finishes;
+        stop = row.finishes ? stop : row.stop_event;
+    }
+    CHECK_EQ(summary_of(advice).verdict, ALLOT_ADVICE_VERDICT_NOT_FOUND);
+    CHECK(dead >= 2);
+    CHECK(row_of(advice, 1).limit_min <= row_of(advice, dead).limit_min);
+    CHECK_CONTAINS(allot_advice_headline(advice), "No setting was found that runs within");
+    CHECK_CONTAINS(allot_advice_reason(advice), "smaller batch");
+    allot_advice_destroy(advice);
+    allot_trace_destroy(trace);
+}
+
 static void rows_of_one_outcome_are_one_row(void)
 {
     allot_trace *const trace = read_data("oracle/finetune_11gib_oom.pickle.gz");
@@ -614,6 +656,10 @@ static const check_test TESTS[] = {
     {"what_fits_with_room_is_left_alone", what_fits_with_room_is_left_alone},
     {"a_tight_limit_is_met_by_expandable_segments_with_a_list_and_said_to_be_tight",
      a_tight_limit_is_met_by_expandable_segments_with_a_list_and_said_to_be_tight},
+    {"a_fitted_threshold_has_to_be_better_than_expandable_segments",
+     a_fitted_threshold_has_to_be_better_than_expandable_segments},
+    {"what_dies_is_ordered_by_how_far_it_gets_and_needs",
+     what_dies_is_ordered_by_how_far_it_gets_and_needs},
     {"rows_of_one_outcome_are_one_row", rows_of_one_outcome_are_one_row},
     {"what_is_asked_for_has_a_row_and_a_mark", what_is_asked_for_has_a_row_and_a_mark},
     {"a_small_saving_is_called_small", a_small_saving_is_called_small},
