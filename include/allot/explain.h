@@ -89,7 +89,8 @@ ALLOT_API const uint8_t *allot_categories_all(const allot_categories *categories
 
 /**
  * Where steps of training end: event of each boundary. [*count]; borrowed. From annotations of
- * optimizer steps or of the profiler, else from the rhythm of the allocations, else none.
+ * optimizer steps or of the profiler, else from the rhythm of the allocations if each repetition
+ * has a backward pass (else it may be that of layers), else none.
  */
 ALLOT_API const uint32_t *allot_categories_steps(const allot_categories *categories,
                                                  uint32_t *count);

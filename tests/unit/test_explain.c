@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Categories, groups and the anatomy of an out-of-memory, on made-up and on recorded traces. */
+#include <allot/compare.h>
 #include <allot/explain.h>
 #include <string.h>
 
@@ -314,6 +315,47 @@ static void a_pass_that_an_oom_cuts_off_is_known_by_what_it_kept(void)
     }
 }
 
+static void layers_are_no_steps(void)
+{
+    allot_trace *trace = NULL;
+    allot_history *const history = cut_off_pass(true, &trace);
+    allot_lines *lines = NULL;
+    allot_leaks leaks = {0};
+    allot_categories *categories = NULL;
+    REQUIRE_OK(allot_lines_create(trace, NULL, &lines));
+    REQUIRE_OK(allot_leaks_init(history, lines, NULL, &leaks));
+    CHECK_EQ(leaks.source, ALLOT_STEPS_RHYTHM);
+    REQUIRE_OK(allot_categories_create(history, &categories));
+    uint32_t count = 1;
+    allot_categories_steps(categories, &count);
+    CHECK_EQ(count, 0);
+    allot_categories_destroy(categories);
+    allot_leaks_fini(&leaks);
+    allot_lines_destroy(lines);
+    maker_end(history, trace);
+}
+
+/* Two evaluations by the same stack: the first lets its memory go, the second is cut off in it. */
+static void a_stack_is_known_by_what_it_did_before(void)
+{
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 100 * MIB);
+    maker_stack(&m, LAYER, 2);
+    maker_alloc(&m, MAKER_BASE, 4 * MIB);
+    maker_free(&m, MAKER_BASE, 4 * MIB);
+    maker_alloc(&m, MAKER_BASE, 4 * MIB);
+    maker_event(&m, ALLOT_EVENT_OOM, 0, 200 * MIB);
+    maker_free(&m, MAKER_BASE, 4 * MIB);
+    allot_trace *trace = NULL;
+    allot_history *const history = maker_finish(&m, &trace);
+    allot_categories *categories = NULL;
+    REQUIRE_OK(allot_categories_create(history, &categories));
+    CHECK_EQ(allot_categories_all(categories)[0], ALLOT_CATEGORY_TEMPORARY);
+    CHECK_EQ(allot_categories_all(categories)[1], ALLOT_CATEGORY_TEMPORARY);
+    allot_categories_destroy(categories);
+    maker_end(history, trace);
+}
+
 static void only_what_a_forward_pass_meets_is_input(void)
 {
     trace_maker m = maker_begin();
@@ -421,6 +463,8 @@ static const check_test TESTS[] = {
      inferred_categories_add_up_to_the_models_arithmetic},
     {"a_pass_that_an_oom_cuts_off_is_known_by_what_it_kept",
      a_pass_that_an_oom_cuts_off_is_known_by_what_it_kept},
+    {"layers_are_no_steps", layers_are_no_steps},
+    {"a_stack_is_known_by_what_it_did_before", a_stack_is_known_by_what_it_did_before},
     {"only_what_a_forward_pass_meets_is_input", only_what_a_forward_pass_meets_is_input},
     {"an_oom_changes_no_category", an_oom_changes_no_category},
     {"the_recorded_oom_is_fragmentation", the_recorded_oom_is_fragmentation},
