@@ -23,6 +23,7 @@
 
 #include "advise/search.h"
 #include "core/array.h"
+#include "core/compare.h"
 
 enum { PARTS = 100, GAIN_PARTS = 50, CLEAR_PARTS = 10, COST_PARTS = 50, SPARE_PARTS = 50 };
 static const uint64_t GAIN_MIN = UINT64_C(20) << 20;
@@ -105,22 +106,17 @@ typedef struct rank_key {
     const char *text;
 } rank_key;
 
-static int order_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_keys(const void *left, const void *right)
 {
     const rank_key *const a = left;
     const rank_key *const b = right;
     int order = (int)b->finishes - (int)a->finishes;
-    order = order != 0 ? order : order_u64(b->stop_event, a->stop_event);
+    order = order != 0 ? order : alloti_order(b->stop_event, a->stop_event);
     order = order != 0 ? order : (int)a->is_tight - (int)b->is_tight;
     order = order != 0 ? order : (int)a->is_costly - (int)b->is_costly;
-    order = order != 0 ? order : order_u64(a->steps, b->steps);
-    order = order != 0 ? order : order_u64(a->burden, b->burden);
-    order = order != 0 ? order : order_u64(a->cost_ns, b->cost_ns);
+    order = order != 0 ? order : alloti_order(a->steps, b->steps);
+    order = order != 0 ? order : alloti_order(a->burden, b->burden);
+    order = order != 0 ? order : alloti_order(a->cost_ns, b->cost_ns);
     return order != 0 ? order : strcmp(a->text, b->text);
 }
 

@@ -5,6 +5,7 @@
 #include <allot/compare.h>
 
 #include "core/array.h"
+#include "core/compare.h"
 
 /** A modified z-score beyond this is an outlier (Iglewicz and Hoaglin, 1993), if it also matters.
  */
@@ -12,16 +13,9 @@ static const double SCORE_MAX = 3.5;
 static const double SCORE_SCALE = 0.6745;
 static const double SHARE_MIN = 0.05;
 
-static int compare_u64(const void *a, const void *b)
-{
-    const uint64_t left = *(const uint64_t *)a;
-    const uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
 static uint64_t median(uint64_t *values, uint32_t count)
 {
-    qsort(values, count, sizeof *values, compare_u64);
+    qsort(values, count, sizeof *values, alloti_compare_u64);
     const uint64_t low = values[(count - 1) / 2];
     return low + (values[count / 2] - low) / 2;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/compare.h"
 #include "core/size_math.h"
 
 enum { MIB_SHIFT = 20 };
@@ -18,9 +19,7 @@ static uint32_t interval_of(uint64_t size)
 
 static int by_mib(const void *a, const void *b)
 {
-    const uint64_t x = ((const alloti_size_class *)a)->mib;
-    const uint64_t y = ((const alloti_size_class *)b)->mib;
-    return (x > y) - (x < y);
+    return alloti_order(((const alloti_size_class *)a)->mib, ((const alloti_size_class *)b)->mib);
 }
 
 /** Sort classes and add up equal ones; returns how many are left. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/compare.h"
 #include "core/map64.h"
 
 /** A rhythm needs so many beats, which spread less than this share of their mean distance. */
@@ -85,16 +86,9 @@ static uint32_t last_event_before(const allot_events *events, int64_t time_ns)
     return low == 0 ? ALLOT_NONE : (uint32_t)(low - 1);
 }
 
-static int compare_u32(const void *a, const void *b)
-{
-    const uint32_t left = *(const uint32_t *)a;
-    const uint32_t right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
-}
-
 static void sort_unique(alloti_steps *steps)
 {
-    qsort(steps->events, steps->count, sizeof *steps->events, compare_u32);
+    qsort(steps->events, steps->count, sizeof *steps->events, alloti_compare_u32);
     uint32_t used = 0;
     for (uint32_t i = 0; i < steps->count; i++) {
         if (used == 0 || steps->events[used - 1] != steps->events[i]) {

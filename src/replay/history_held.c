@@ -12,6 +12,7 @@
 
 #include "core/array.h"
 #include "core/bitset.h"
+#include "core/compare.h"
 #include "replay/history.h"
 
 /** Segments of this size hold requests of at most 1 MiB; all others are larger. */
@@ -27,13 +28,6 @@ typedef struct builder {
     uint64_t initial_count;
     uint64_t initial_capacity;
 } builder;
-
-static int compare_u64(const void *a, const void *b)
-{
-    const uint64_t left = *(const uint64_t *)a;
-    const uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
 
 static bool is_segment_event(uint8_t kind)
 {
@@ -65,7 +59,7 @@ static allot_status collect_places(builder *b)
         b->places[used++] = segments[s].address;
         b->places[used++] = alloti_range_end(segments[s].address, segments[s].total_size);
     }
-    qsort(b->places, used, sizeof *b->places, compare_u64);
+    qsort(b->places, used, sizeof *b->places, alloti_compare_u64);
     for (uint64_t i = 0; i < used; i++) {
         if (b->place_count == 0 || b->places[b->place_count - 1] != b->places[i]) {
             b->places[b->place_count++] = b->places[i];
@@ -316,7 +310,7 @@ static allot_status match_final(builder *b)
 
 static int compare_address(const void *a, const void *b)
 {
-    return compare_u64(&((const allot_held *)a)->address, &((const allot_held *)b)->address);
+    return alloti_compare_u64(&((const allot_held *)a)->address, &((const allot_held *)b)->address);
 }
 
 /* Put the rows from before the trace in front of the others. */
@@ -372,7 +366,7 @@ allot_status alloti_history_held_ends(const allot_history *history, uint32_t **o
             keys[used++] = (uint64_t)history->held[h].end_event << 32 | h;
         }
     }
-    qsort(keys, used, sizeof *keys, compare_u64);
+    qsort(keys, used, sizeof *keys, alloti_compare_u64);
     for (uint64_t i = 0; i < used; i++) {
         rows[i] = (uint32_t)keys[i];
     }

@@ -9,6 +9,7 @@
 
 #include "core/array.h"
 #include "core/bitset.h"
+#include "core/compare.h"
 #include "replay/history.h"
 
 typedef struct locator {
@@ -19,13 +20,6 @@ typedef struct locator {
     alloti_bitset live; /**< Places at which a held range begins now. */
     uint32_t only;      /**< The only pool of the device; ALLOT_NONE if there are several. */
 } locator;
-
-static int compare_u64(const void *a, const void *b)
-{
-    const uint64_t left = *(const uint64_t *)a;
-    const uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
 
 static bool needs_pools(const allot_history *history)
 {
@@ -81,7 +75,7 @@ static allot_status assign_places(locator *l)
     for (uint64_t h = 0; h < history->held_count; h++) {
         l->places[h] = history->held[h].address;
     }
-    qsort(l->places, history->held_count, sizeof *l->places, compare_u64);
+    qsort(l->places, history->held_count, sizeof *l->places, alloti_compare_u64);
     for (uint64_t h = 0; h < history->held_count; h++) {
         if (l->place_count == 0 || l->places[l->place_count - 1] != l->places[h]) {
             l->places[l->place_count++] = l->places[h];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/compare.h"
 
 enum { BY_ADDRESS = 0, BY_SIZE = 1 };
 static const uint32_t NIL = ALLOT_NONE;
@@ -15,27 +16,23 @@ struct alloti_span_item {
     uint32_t spare;   /**< Next unused item; valid while it holds no span. */
 };
 
-static int order_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_address(const void *owner, uint32_t a, uint32_t b)
 {
     const alloti_span_item *const items = owner;
-    return order_u64(items[a].span.address, items[b].span.address);
+    return alloti_order(items[a].span.address, items[b].span.address);
 }
 
 static int compare_size(const void *owner, uint32_t a, uint32_t b)
 {
     const alloti_span_item *const items = owner;
-    const int order = order_u64(items[a].span.size, items[b].span.size);
+    const int order = alloti_order(items[a].span.size, items[b].span.size);
     return order != 0 ? order : compare_address(owner, a, b);
 }
 
 static int key_address(const void *owner, const void *key, uint32_t item)
 {
-    return order_u64(*(const uint64_t *)key, ((const alloti_span_item *)owner)[item].span.address);
+    return alloti_order(*(const uint64_t *)key,
+                        ((const alloti_span_item *)owner)[item].span.address);
 }
 
 /** Sizes only: the first item that is not smaller is the lowest address of the best size. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Blocks, their chains by address and the trees of free ones. */
 #include "core/array.h"
+#include "core/compare.h"
 #include "torchsim/sim.h"
 
 #include <assert.h>
@@ -57,26 +58,21 @@ void alloti_sim_block_splice(allot_torchsim *sim, uint32_t block, uint32_t befor
     }
 }
 
-static int order(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_cached(const void *owner, uint32_t a, uint32_t b)
 {
     const sim_block *blocks = owner;
-    int result = order(blocks[a].stream, blocks[b].stream);
+    int result = alloti_order(blocks[a].stream, blocks[b].stream);
     if (result == 0) {
-        result = order(blocks[a].size, blocks[b].size);
+        result = alloti_order(blocks[a].size, blocks[b].size);
     }
-    return result != 0 ? result : order(blocks[a].address, blocks[b].address);
+    return result != 0 ? result : alloti_order(blocks[a].address, blocks[b].address);
 }
 
 static int compare_unmapped(const void *owner, uint32_t a, uint32_t b)
 {
     const sim_block *blocks = owner;
-    const int result = order(blocks[a].stream, blocks[b].stream);
-    return result != 0 ? result : order(blocks[a].address, blocks[b].address);
+    const int result = alloti_order(blocks[a].stream, blocks[b].stream);
+    return result != 0 ? result : alloti_order(blocks[a].address, blocks[b].address);
 }
 
 alloti_tree_host alloti_sim_cached_host(const allot_torchsim *sim)
@@ -100,14 +96,14 @@ static int compare_cached_key(const void *owner, const void *key, uint32_t item)
 {
     const sim_block *block = (const sim_block *)owner + item;
     const cached_key *wanted = key;
-    const int result = order(wanted->stream, block->stream);
-    return result != 0 ? result : order(wanted->size, block->size);
+    const int result = alloti_order(wanted->stream, block->stream);
+    return result != 0 ? result : alloti_order(wanted->size, block->size);
 }
 
 static int compare_stream_key(const void *owner, const void *key, uint32_t item)
 {
     const sim_block *block = (const sim_block *)owner + item;
-    return order(*(const uint64_t *)key, block->stream);
+    return alloti_order(*(const uint64_t *)key, block->stream);
 }
 
 uint32_t alloti_sim_cached_from(const allot_torchsim *sim, uint32_t list, uint64_t stream,

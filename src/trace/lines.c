@@ -104,6 +104,21 @@ bool alloti_head_line(const char **at, const char *end, const char **text, size_
     return true;
 }
 
+bool alloti_head_any(const uint8_t *head, size_t size,
+                     bool (*is_like)(const char *text, size_t length))
+{
+    const char *at = (const char *)head;
+    const char *const end = at + size;
+    const char *text = NULL;
+    size_t length = 0;
+    while (alloti_head_line(&at, end, &text, &length)) {
+        if (is_like(text, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool alloti_text_contains(const char *text, size_t length, const char *part)
 {
     const size_t part_length = strlen(part);

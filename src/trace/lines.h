@@ -34,6 +34,10 @@ allot_status alloti_lines_fail(const alloti_lines *lines, const char *format, ..
  */
 bool alloti_head_line(const char **at, const char *end, const char **text, size_t *length);
 
+/** Whether one of the lines of these first bytes [size] is like that. */
+bool alloti_head_any(const uint8_t *head, size_t size,
+                     bool (*is_like)(const char *text, size_t length));
+
 /** Whether `part` occurs in text [length]. */
 bool alloti_text_contains(const char *text, size_t length, const char *part);
 

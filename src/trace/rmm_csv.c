@@ -63,18 +63,14 @@ static bool is_header(const char *text, size_t length)
     return length == sizeof HEADER - 1 && memcmp(text, HEADER, length) == 0;
 }
 
+static bool is_of_log(const char *text, size_t length)
+{
+    return is_header(text, length) || is_row(text, length);
+}
+
 static bool detect(const uint8_t *head, size_t size)
 {
-    const char *at = (const char *)head;
-    const char *const end = at + size;
-    const char *text = NULL;
-    size_t length = 0;
-    while (alloti_head_line(&at, end, &text, &length)) {
-        if (is_header(text, length) || is_row(text, length)) {
-            return true;
-        }
-    }
-    return false;
+    return alloti_head_any(head, size, is_of_log);
 }
 
 static const int64_t SECOND_NS = 1000000000;

@@ -40,23 +40,7 @@ struct alloti_umpire {
     uint64_t event_count;
 };
 
-allot_status alloti_umpire_create(alloti_builder *builder, alloti_umpire **out)
-{
-    alloti_umpire *const umpire = calloc(1, sizeof *umpire);
-    if (umpire == NULL) {
-        return alloti_fail_memory(sizeof *umpire);
-    }
-    umpire->builder = builder;
-    const allot_status status = alloti_builder_intern_stream(builder, 0, &umpire->stream);
-    if (status != ALLOT_STATUS_OK) {
-        alloti_umpire_destroy(umpire);
-        return status;
-    }
-    *out = umpire;
-    return ALLOT_STATUS_OK;
-}
-
-void alloti_umpire_destroy(alloti_umpire *umpire)
+static void umpire_destroy(alloti_umpire *umpire)
 {
     if (umpire == NULL) {
         return;
@@ -67,6 +51,22 @@ void alloti_umpire_destroy(alloti_umpire *umpire)
     free(umpire->owners);
     free(umpire->lives);
     free(umpire);
+}
+
+static allot_status umpire_create(alloti_builder *builder, alloti_umpire **out)
+{
+    alloti_umpire *const umpire = calloc(1, sizeof *umpire);
+    if (umpire == NULL) {
+        return alloti_fail_memory(sizeof *umpire);
+    }
+    umpire->builder = builder;
+    const allot_status status = alloti_builder_intern_stream(builder, 0, &umpire->stream);
+    if (status != ALLOT_STATUS_OK) {
+        umpire_destroy(umpire);
+        return status;
+    }
+    *out = umpire;
+    return ALLOT_STATUS_OK;
 }
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -234,7 +234,8 @@ allot_status alloti_umpire_deallocate(alloti_umpire *umpire, uint64_t reference,
     return add_event(umpire, reference, &event);
 }
 
-allot_status alloti_umpire_finish(alloti_umpire *umpire, uint64_t line_count)
+/* Refuse a log of `line_count` lines without any allocation, else set what the log can tell. */
+static allot_status umpire_finish(alloti_umpire *umpire, uint64_t line_count)
 {
     if (umpire->event_count == 0) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "line %" PRIu64 ": the log holds no allocation",
@@ -243,4 +244,24 @@ allot_status alloti_umpire_finish(alloti_umpire *umpire, uint64_t line_count)
     alloti_builder_set_trait(umpire->builder, ALLOT_TRACE_HAS_ADDRESSES);
     alloti_builder_set_trait(umpire->builder, ALLOT_TRACE_HAS_REQUESTED);
     return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_umpire_read(alloti_source *source, const alloti_progress *progress,
+                                alloti_builder *builder, alloti_umpire_line_fn read_line)
+{
+    alloti_lines lines = {.source = source, .progress = progress};
+    alloti_umpire *umpire = NULL;
+    allot_status status = umpire_create(builder, &umpire);
+    while (status == ALLOT_STATUS_OK) {
+        status = alloti_lines_next(&lines);
+        if (status != ALLOT_STATUS_OK || lines.is_end) {
+            break;
+        }
+        status = read_line(&lines, builder, umpire);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = umpire_finish(umpire, lines.number);
+    }
+    umpire_destroy(umpire);
+    return status;
 }

@@ -11,11 +11,9 @@
 #define ALLOTI_TRACE_UMPIRE_H
 
 #include "trace/builder.h"
+#include "trace/lines.h"
 
 typedef struct alloti_umpire alloti_umpire;
-
-ALLOT_NODISCARD allot_status alloti_umpire_create(alloti_builder *builder, alloti_umpire **out);
-void alloti_umpire_destroy(alloti_umpire *umpire);
 
 /** A resource or allocator `name` was made. `parent` is the name of what it stands on; string ids,
  * ALLOT_NONE where there is none. */
@@ -31,7 +29,14 @@ ALLOT_NODISCARD allot_status alloti_umpire_allocate(alloti_umpire *umpire, uint6
 ALLOT_NODISCARD allot_status alloti_umpire_deallocate(alloti_umpire *umpire, uint64_t reference,
                                                       uint64_t address, int64_t time_ns);
 
-/** Refuse a log of `line_count` lines without any allocation, else set what the log can tell. */
-ALLOT_NODISCARD allot_status alloti_umpire_finish(alloti_umpire *umpire, uint64_t line_count);
+/** One line of the log. */
+typedef allot_status (*alloti_umpire_line_fn)(const alloti_lines *lines, alloti_builder *builder,
+                                              alloti_umpire *umpire);
+
+/** Read a log line by line; what a reader's `read` does. */
+ALLOT_NODISCARD allot_status alloti_umpire_read(alloti_source *source,
+                                                const alloti_progress *progress,
+                                                alloti_builder *builder,
+                                                alloti_umpire_line_fn read_line);
 
 #endif /* ALLOTI_TRACE_UMPIRE_H */

@@ -28,16 +28,7 @@ static bool is_replay(const char *text, size_t length)
 
 static bool detect(const uint8_t *head, size_t size)
 {
-    const char *at = (const char *)head;
-    const char *const end = at + size;
-    const char *text = NULL;
-    size_t length = 0;
-    while (alloti_head_line(&at, end, &text, &length)) {
-        if (is_replay(text, length)) {
-            return true;
-        }
-    }
-    return false;
+    return alloti_head_any(head, size, is_replay);
 }
 
 static bool get_hex(const alloti_field *field, uint64_t *out)
@@ -135,21 +126,7 @@ static allot_status read_line(const alloti_lines *lines, alloti_builder *builder
 static allot_status read_umpire(alloti_source *source, const alloti_progress *progress,
                                 alloti_builder *builder)
 {
-    alloti_lines lines = {.source = source, .progress = progress};
-    alloti_umpire *umpire = NULL;
-    allot_status status = alloti_umpire_create(builder, &umpire);
-    while (status == ALLOT_STATUS_OK) {
-        status = alloti_lines_next(&lines);
-        if (status != ALLOT_STATUS_OK || lines.is_end) {
-            break;
-        }
-        status = read_line(&lines, builder, umpire);
-    }
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_umpire_finish(umpire, lines.number);
-    }
-    alloti_umpire_destroy(umpire);
-    return status;
+    return alloti_umpire_read(source, progress, builder, read_line);
 }
 
 const alloti_reader alloti_reader_umpire_csv = {
