@@ -279,7 +279,10 @@ def test_advise_names_the_setting_and_compares(page, data, make):
     assert page.text(".paste code").startswith("PYTORCH_CUDA_ALLOC_CONF=")
     rows = page.all(".advice tbody tr")
     assert len(rows) > 2
-    assert "out of memory" in rows[0].text
+    assert "OOM 27107 (now)" in rows[0].text
+    assert page.text(".advice thead").split() == \
+        "setting outcome reserved saving needs calls retries time".split()
+    assert "instead" in page.text(".verdict") or "within 11.00 GiB" in page.text(".verdict")
     button = rows[0].find_element("css selector", "button.name")
     assert button.get_attribute("aria-pressed") == "true"
     button.click()

@@ -315,7 +315,7 @@ static void wrong_arguments_are_named(void)
         {&alloti_model_async, "release=", "value"},
         {&alloti_model_async, "release=x", "release"},
         {&alloti_model_bfc, "preallocate=2", "above 0"},
-        {&alloti_model_rmm, "", "rmm:pool"},
+        {&alloti_model_rmm, "lake", "rmm:pool"},
         {&alloti_model_rmm, "pond", "pond"},
         {&alloti_model_rmm, "pool:initial=2MiB,maximum=1MiB", "maximum"},
         {&alloti_model_rmm, "pool:initial=100", "256"},
