@@ -75,8 +75,8 @@ VIEWER_OPCODES = {
 }
 
 
-def test_the_viewer_can_unpickle_it(run, data):
-    pickled = run("export", data(FINETUNE), "--to", "torch-pickle", text=False).stdout
+def check_viewer(pickled):
+    """The viewer knows every opcode, and no list is too long for it."""
     lists = []  # dicts since each open MARK, the innermost last
     for opcode, _, _ in pickletools.genops(pickled):
         assert opcode.name in VIEWER_OPCODES
@@ -88,6 +88,24 @@ def test_the_viewer_can_unpickle_it(run, data):
             lists.pop()
             if lists:
                 lists[-1] += 1
+
+
+@pytest.mark.parametrize("name", [
+    FINETUNE, "oracle/classic_pools.pickle.gz", "oracle/expandable_pools.pickle.gz",
+])
+def test_the_viewer_can_unpickle_it(run, data, name):
+    check_viewer(run("export", data(name), "--to", "torch-pickle", text=False).stdout)
+
+
+def test_the_viewer_can_unpickle_long_texts_and_wide_numbers(run, tmp_path):
+    table = tmp_path / "wide.csv"
+    table.write_text("device,event,address,size_requested,time_ns,stream,pool,user_metadata,stack\n"
+                     f'gpu:0,alloc,{2**64 - 512},{2**63},{-2**62},{2**40},1:{2**33},"{"x" * 300}","f|a.py|1"\n')
+    pickled = run("export", table, "--to", "torch-pickle", text=False).stdout
+    check_viewer(pickled)
+    entry = load(pickled)["device_traces"][0][0]
+    assert (entry["addr"], entry["size"], entry["stream"]) == (2**64 - 512, 2**63, 2**40)
+    assert entry["user_metadata"] == "x" * 300
 
 
 def test_folded_stacks_add_up_to_the_peak(run, data):
