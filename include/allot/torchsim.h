@@ -42,8 +42,8 @@ typedef struct allot_torch_conf {
     size_t struct_size;
     allot_torch_backend backend;
     bool expandable_segments;
-    bool release_lock_on_cudamalloc;        /**< No influence on placement. */
-    bool throw_on_cudamalloc_oom;           /**< No influence on placement. */
+    bool release_lock_on_cudamalloc; /**< No influence on placement. */
+    bool throw_on_cudamalloc_oom;    /**< Beyond the allowed memory a request fails at once. */
     bool graph_capture_record_stream_reuse; /**< Recorded traces show its effect; not decided here.
                                              */
     bool pinned_use_cuda_host_register;     /**< pinned_*: host memory, no influence here. */
@@ -289,6 +289,7 @@ typedef struct allot_torch_pool_options {
     bool use_on_oom; /**< Its cached blocks may serve the default pool when the driver refuses. */
     bool no_split;   /**< Its blocks are never split. */
     bool has_allocator; /**< Segments come from an allocator of its own, never expandable. */
+    bool is_graph; /**< Requests come to it from a CUDA graph capture, not from use_mem_pool(). */
 } allot_torch_pool_options;
 
 /**
@@ -304,8 +305,9 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_create(
 
 /**
  * Begin and end to direct allocations to a private pool: a CUDA graph capture, or use_mem_pool().
- * Each begin counts as a use; in between, pending blocks wait and nothing is released under
- * pressure. An allocation that names a pool outside of such a pair makes one around itself.
+ * Each begin counts as a use. During a capture pending blocks wait and nothing is released under
+ * pressure; up to 2.13 that holds for use_mem_pool() and for requests to the default pool too. An
+ * allocation that names a pool outside of such a pair makes one around itself.
  * ALLOT_STATUS_INVALID for an unknown pool, a second begin or an end without begin.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_begin(allot_torchsim *sim,
@@ -318,6 +320,14 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_end(allot_torchsim *s
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_release(allot_torchsim *sim,
                                                                    uint32_t pool);
+
+/**
+ * Give the cached segments of one pool back, if it has no uses: what happens when a
+ * torch.cuda.MemPool is dropped. Its pending blocks are waited for. A pool in use keeps its
+ * segments. ALLOT_STATUS_INVALID for an unknown pool; ALLOT_STATUS_HOST_MEMORY.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_empty_cache(allot_torchsim *sim,
+                                                                       uint32_t pool);
 
 /** A number and its largest value so far. */
 typedef struct allot_torch_gauge {
@@ -344,8 +354,9 @@ typedef struct allot_torch_stats {
     uint64_t page_unmap_count;        /**< Pages unmapped. */
     uint64_t retry_count;             /**< num_alloc_retries: everything cached was released. */
     uint64_t oom_count;               /**< num_ooms. */
-    uint64_t sync_count;              /**< Waits for all streams. */
-    uint64_t refusal_count;           /**< The driver or the allowed maximum said no. */
+    uint64_t rejection_count; /**< num_oom_rejections: refused by throw_on_cudamalloc_oom. */
+    uint64_t sync_count;      /**< Waits for all streams. */
+    uint64_t refusal_count;   /**< The driver or the allowed maximum said no. */
 } allot_torch_stats;
 
 /** Statistics so far; borrowed, kept up to date until the allocator is destroyed. */

@@ -150,7 +150,7 @@ static allot_status serve_miss(allot_torchsim *sim, sim_request *request)
     }
     const bool pools_first = sim->version >= SIM_POOLS_OFFER_FIRST;
     allot_status status = alloti_sim_grow(sim, request);
-    if (status != ALLOT_STATUS_OK || request->block != ALLOT_NONE) {
+    if (status != ALLOT_STATUS_OK || request->block != ALLOT_NONE || request->is_rejected) {
         return status;
     }
     if (pools_first && use_offered_pool(sim, request)) {
@@ -159,8 +159,9 @@ static allot_status serve_miss(allot_torchsim *sim, sim_request *request)
     if (alloti_sim_release_available(sim, request)) {
         status = alloti_sim_grow(sim, request);
     }
-    if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE && sim->capture_count == 0) {
-        status = alloti_sim_release_cached(sim);
+    if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE &&
+        !alloti_sim_is_in_capture(sim, request->list / 2)) {
+        status = alloti_sim_release_cached(sim, false);
         if (status == ALLOT_STATUS_OK) {
             sim->stats.retry_count++;
             status = alloti_sim_grow(sim, request);
@@ -258,6 +259,15 @@ static allot_status fail_out_of_memory(allot_torchsim *sim, const sim_request *r
                        allot_size_format(cached, texts[2]), allot_size_format(left, texts[3]));
 }
 
+/** throw_on_cudamalloc_oom: neither an event nor counted as an out-of-memory. */
+static allot_status fail_rejected(const sim_request *request)
+{
+    char text[ALLOT_SIZE_TEXT_MAX];
+    return alloti_fail(ALLOT_STATUS_DEVICE_MEMORY,
+                       "asked %s; refused at once (throw_on_cudamalloc_oom)",
+                       allot_size_format(request->size, text));
+}
+
 static allot_status serve(allot_torchsim *sim, sim_request *request, uint32_t *block)
 {
     /* A split and the rest of a mapped range need one block each, a new segment one. */
@@ -265,7 +275,8 @@ static allot_status serve(allot_torchsim *sim, sim_request *request, uint32_t *b
     if (status == ALLOT_STATUS_OK && !search(sim, request)) {
         status = serve_miss(sim, request);
         if (status == ALLOT_STATUS_OK && request->block == ALLOT_NONE) {
-            status = fail_out_of_memory(sim, request);
+            status =
+                request->is_rejected ? fail_rejected(request) : fail_out_of_memory(sim, request);
         }
     }
     if (status == ALLOT_STATUS_OK) {
@@ -287,17 +298,15 @@ allot_status allot_torchsim_alloc(allot_torchsim *sim, uint64_t size, uint64_t s
     if (pool != ALLOT_NONE && (pool + 1 >= sim->pool_count || sim->pools[pool + 1].is_gone)) {
         return alloti_fail(ALLOT_STATUS_INVALID, "no private pool %u", (unsigned)pool);
     }
-    const bool around = pool != ALLOT_NONE && !sim->pools[pool + 1].is_begun;
-    if (around) {
-        sim->capture_count++;
-    }
-    if (sim->capture_count == 0) {
+    const uint32_t owner = pool == ALLOT_NONE ? 0 : pool + 1;
+    const bool around = owner != 0 && !sim->pools[owner].is_begun &&
+                        alloti_sim_makes_capture(sim, &sim->pools[owner]);
+    sim->capture_count += around;
+    if (!alloti_sim_is_in_capture(sim, owner)) {
         alloti_sim_process_events(sim);
     }
     sim_request request = make_request(sim, size, stream, pool);
     const allot_status status = serve(sim, &request, block);
-    if (around) {
-        sim->capture_count--;
-    }
+    sim->capture_count -= around;
     return status;
 }

@@ -4,6 +4,18 @@
 #include "core/status.h"
 #include "torchsim/sim.h"
 
+/** What throw_on_cudamalloc_oom compares with is the setting, not a fraction set by a call. */
+static bool is_rejected(const allot_torchsim *sim, const sim_request *request)
+{
+    if (!sim->conf.throw_on_cudamalloc_oom || sim->limit == UINT64_MAX) {
+        return false;
+    }
+    const double share = sim->conf.per_process_memory_fraction * (double)sim->limit;
+    const uint64_t allowed = (uint64_t)share;
+    return sim->stats.reserved.now > allowed ||
+           request->segment_size > allowed - sim->stats.reserved.now;
+}
+
 allot_status alloti_sim_grow(allot_torchsim *sim, sim_request *request)
 {
     /* The maximum that a fraction allows is compared with the size of a classic segment in both
@@ -11,6 +23,11 @@ allot_status alloti_sim_grow(allot_torchsim *sim, sim_request *request)
     if (sim->has_fraction && (sim->stats.reserved.now > sim->allowed ||
                               request->segment_size > sim->allowed - sim->stats.reserved.now)) {
         sim->stats.refusal_count++;
+        return ALLOT_STATUS_OK;
+    }
+    if (is_rejected(sim, request)) {
+        request->is_rejected = true;
+        sim->stats.rejection_count++;
         return ALLOT_STATUS_OK;
     }
     if (request->is_expandable) {

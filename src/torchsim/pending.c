@@ -98,6 +98,20 @@ void alloti_sim_synchronize(allot_torchsim *sim)
     finish_all(sim);
 }
 
+void alloti_sim_synchronize_pool(allot_torchsim *sim, uint32_t pool)
+{
+    sim->stats.sync_count++;
+    insert_deferred_events(sim);
+    uint32_t block = sim->queue_first;
+    while (block != ALLOT_NONE) {
+        const uint32_t next = sim->blocks[block].queue_next;
+        if (sim->blocks[block].list / 2 == pool) {
+            finish_pending(sim, block);
+        }
+        block = next;
+    }
+}
+
 /** The block if its state is `state`. */
 static sim_block *block_in_state(const allot_torchsim *sim, uint32_t block, sim_state state)
 {

@@ -5,6 +5,19 @@
 #include "core/status.h"
 #include "torchsim/sim.h"
 
+/** Up to this release every private pool counts as a capture while it is begun. */
+static const uint32_t LAST_SHARED_CAPTURE = 213;
+
+bool alloti_sim_makes_capture(const allot_torchsim *sim, const sim_pool *pool)
+{
+    return pool->is_graph || sim->version <= LAST_SHARED_CAPTURE;
+}
+
+bool alloti_sim_is_in_capture(const allot_torchsim *sim, uint32_t pool)
+{
+    return sim->version <= LAST_SHARED_CAPTURE ? sim->capture_count > 0 : sim->pools[pool].is_graph;
+}
+
 allot_status allot_torchsim_pool_create(allot_torchsim *sim,
                                         const allot_torch_pool_options *options, uint32_t *pool)
 {
@@ -31,6 +44,7 @@ allot_status allot_torchsim_pool_create(allot_torchsim *sim,
         .use_on_oom = o.use_on_oom,
         .no_split = o.no_split,
         .has_allocator = o.has_allocator,
+        .is_graph = o.is_graph,
     };
     const sim_list empty = {.cached = ALLOTI_TREE_INIT, .unmapped = ALLOTI_TREE_INIT};
     sim->lists[2 * index + SIM_LARGE] = empty;
@@ -60,7 +74,7 @@ allot_status allot_torchsim_pool_begin(allot_torchsim *sim, uint32_t pool)
     }
     content->is_begun = true;
     content->use_count++;
-    sim->capture_count++;
+    sim->capture_count += alloti_sim_makes_capture(sim, content);
     return ALLOT_STATUS_OK;
 }
 
@@ -72,7 +86,7 @@ allot_status allot_torchsim_pool_end(allot_torchsim *sim, uint32_t pool)
                            (unsigned)pool);
     }
     content->is_begun = false;
-    sim->capture_count--;
+    sim->capture_count -= alloti_sim_makes_capture(sim, content);
     return ALLOT_STATUS_OK;
 }
 

@@ -135,18 +135,31 @@ static allot_status release_list(allot_torchsim *sim, uint32_t list)
     return ALLOT_STATUS_OK;
 }
 
-/** The same for the pools that nobody uses any more; those without segments disappear. */
-static allot_status release_freeable(allot_torchsim *sim)
+static allot_status release_pool(allot_torchsim *sim, uint32_t pool)
+{
+    const allot_status status = release_list(sim, 2 * pool + SIM_SMALL);
+    return status == ALLOT_STATUS_OK ? release_list(sim, 2 * pool + SIM_LARGE) : status;
+}
+
+/**
+ * The same for the pools that nobody uses any more, or for one of them (`only`; 0 for all); those
+ * without segments disappear.
+ */
+static allot_status release_freeable(allot_torchsim *sim, uint32_t only)
 {
     uint64_t kept = 0;
     allot_status status = ALLOT_STATUS_OK;
     for (uint64_t i = 0; i < sim->freeable_count; i++) {
         const uint32_t pool = sim->freeable[i];
-        if (status == ALLOT_STATUS_OK) {
-            status = release_list(sim, 2 * pool + SIM_SMALL);
+        if (only != 0 && pool != only) {
+            sim->freeable[kept++] = pool;
+            continue;
+        }
+        if (only != 0) {
+            alloti_sim_synchronize_pool(sim, pool);
         }
         if (status == ALLOT_STATUS_OK) {
-            status = release_list(sim, 2 * pool + SIM_LARGE);
+            status = release_pool(sim, pool);
         }
         if (sim->pools[pool].segment_count == 0 && status == ALLOT_STATUS_OK) {
             sim->pools[pool].is_gone = true;
@@ -158,9 +171,9 @@ static allot_status release_freeable(allot_torchsim *sim)
     return status;
 }
 
-allot_status alloti_sim_release_cached(allot_torchsim *sim)
+allot_status alloti_sim_release_cached(allot_torchsim *sim, bool in_capture)
 {
-    if (sim->capture_count == 0) {
+    if (!in_capture) {
         alloti_sim_synchronize(sim);
         allot_status status = release_list(sim, DEFAULT_LARGE);
         if (status == ALLOT_STATUS_OK) {
@@ -170,10 +183,18 @@ allot_status alloti_sim_release_cached(allot_torchsim *sim)
             return status;
         }
     }
-    return release_freeable(sim);
+    return release_freeable(sim, 0);
 }
 
 allot_status allot_torchsim_empty_cache(allot_torchsim *sim)
 {
-    return alloti_sim_release_cached(sim);
+    return alloti_sim_release_cached(sim, sim->capture_count > 0);
+}
+
+allot_status allot_torchsim_pool_empty_cache(allot_torchsim *sim, uint32_t pool)
+{
+    if (pool == ALLOT_NONE || pool + 1 >= sim->pool_count) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "no private pool %u", (unsigned)pool);
+    }
+    return release_freeable(sim, pool + 1);
 }

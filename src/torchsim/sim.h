@@ -88,6 +88,7 @@ typedef struct sim_pool {
     bool use_on_oom;
     bool no_split;
     bool has_allocator;
+    bool is_graph;
 } sim_pool;
 
 /** A reserved range of addresses. */
@@ -146,7 +147,7 @@ struct allot_torchsim {
 
     uint32_t queue_first; /**< Pending and deferred blocks, oldest first. */
     uint32_t queue_last;
-    uint32_t capture_count;
+    uint32_t capture_count; /**< Pools that are begun and make a capture. */
 
     allot_torch_stats stats;
 };
@@ -229,6 +230,7 @@ typedef struct sim_request {
     uint64_t stream;
     uint32_t list;
     bool is_expandable; /**< A new block would come from an expandable range. */
+    bool is_rejected;   /**< By throw_on_cudamalloc_oom. */
     uint32_t block;     /**< Found, in state SIM_TAKEN; ALLOT_NONE before. */
 } sim_request;
 
@@ -251,7 +253,14 @@ ALLOT_NODISCARD allot_status alloti_sim_range_new(allot_torchsim *sim, const sim
 void alloti_sim_collect_garbage(allot_torchsim *sim);
 /** Free oversize blocks until `request` could be served; true if enough was freed. */
 bool alloti_sim_release_available(allot_torchsim *sim, const sim_request *request);
-ALLOT_NODISCARD allot_status alloti_sim_release_cached(allot_torchsim *sim);
+/** @param in_capture Leave the default pool alone. */
+ALLOT_NODISCARD allot_status alloti_sim_release_cached(allot_torchsim *sim, bool in_capture);
+
+/* ---- pool.c ---- */
+/** Whether directing allocations to a pool counts as a capture. */
+bool alloti_sim_makes_capture(const allot_torchsim *sim, const sim_pool *pool);
+/** Whether a request to a pool (0: the default one) is made in a capture. */
+bool alloti_sim_is_in_capture(const allot_torchsim *sim, uint32_t pool);
 
 /* ---- pending.c ---- */
 /** Put a block behind the pending ones. */
@@ -260,6 +269,8 @@ void alloti_sim_enqueue(allot_torchsim *sim, uint32_t block);
 void alloti_sim_process_events(allot_torchsim *sim);
 /** Wait for every pending block. */
 void alloti_sim_synchronize(allot_torchsim *sim);
+/** Wait for the pending blocks of one pool. */
+void alloti_sim_synchronize_pool(allot_torchsim *sim, uint32_t pool);
 
 /* ---- driver.c ---- */
 void alloti_sim_builtin_init(allot_torchsim *sim);

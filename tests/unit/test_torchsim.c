@@ -294,16 +294,20 @@ static void completion_on_call_waits_for_the_call(void)
     allot_torchsim_destroy(sim);
 }
 
-static void in_a_capture_shared_blocks_wait_until_its_end(void)
+static void check_capture(uint32_t version)
 {
-    allot_torchsim *sim = make("", 0, 0, 0);
+    allot_torchsim *sim = make("", 0, 0, version);
+    const allot_torch_pool_options options = {.struct_size = sizeof(options), .is_graph = true};
     uint32_t pool = ALLOT_NONE;
-    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &pool));
+    CHECK_OK(allot_torchsim_pool_create(sim, &options, &pool));
     const uint32_t before = take(sim, 30 * MIB);
     CHECK_OK(allot_torchsim_record_stream(sim, before, 9));
     CHECK_OK(allot_torchsim_pool_begin(sim, pool));
     give(sim, before);
-    CHECK_EQ(address_of(sim, take(sim, 30 * MIB)), 30 * MIB);
+    uint32_t captured = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_alloc(sim, 30 * MIB, 0, pool, &captured));
+    CHECK_EQ(address_of(sim, captured), 30 * MIB);
+    CHECK_EQ(allot_torchsim_get_stats(sim)->active.now, 60 * MIB);
     const uint32_t inside = take(sim, 12 * MIB);
     CHECK_OK(allot_torchsim_record_stream(sim, inside, 9));
     give(sim, inside);
@@ -312,6 +316,109 @@ static void in_a_capture_shared_blocks_wait_until_its_end(void)
     CHECK_EQ(address_of(sim, take(sim, 12 * MIB)), 60 * MIB);
     CHECK_EQ(allot_torchsim_get_stats(sim)->active.now,
              allot_torchsim_get_stats(sim)->allocated.now);
+    allot_torchsim_destroy(sim);
+}
+
+static void in_a_capture_shared_blocks_wait_until_its_end(void)
+{
+    check_capture(211);
+    check_capture(0);
+}
+
+/** Freed in a capture, a shared block is found by a request outside of it, or is not. */
+static void check_beside_capture(uint32_t version, bool is_graph, uint64_t expected_address)
+{
+    allot_torchsim *sim = make("", 0, 0, version);
+    const allot_torch_pool_options options = {.struct_size = sizeof(options), .is_graph = is_graph};
+    uint32_t pool = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_pool_create(sim, &options, &pool));
+    const uint32_t block = take(sim, 30 * MIB);
+    CHECK_OK(allot_torchsim_pool_begin(sim, pool));
+    CHECK_OK(allot_torchsim_record_stream(sim, block, 9));
+    give(sim, block);
+    CHECK_EQ(address_of(sim, take(sim, 30 * MIB)), expected_address);
+    CHECK_OK(allot_torchsim_pool_end(sim, pool));
+    allot_torchsim_destroy(sim);
+}
+
+static void beside_a_capture_shared_blocks_wait_up_to_2_13(void)
+{
+    check_beside_capture(211, true, 30 * MIB);
+    check_beside_capture(211, false, 30 * MIB);
+    check_beside_capture(215, true, 0);
+    check_beside_capture(215, false, 0);
+}
+
+/** Whether a request to a private pool makes the default one give its cache back. */
+static void check_pressure(uint32_t version, bool is_graph, allot_status expected)
+{
+    allot_torchsim *sim = make("", 100 * MIB, 0, version);
+    const allot_torch_pool_options options = {.struct_size = sizeof(options), .is_graph = is_graph};
+    uint32_t pool = ALLOT_NONE;
+    uint32_t block = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_pool_create(sim, &options, &pool));
+    give(sim, take(sim, 60 * MIB));
+    CHECK_EQ(allot_torchsim_alloc(sim, 60 * MIB, 0, pool, &block), expected);
+    allot_torchsim_destroy(sim);
+}
+
+static void a_request_to_a_mempool_releases_the_cache_from_2_14_on(void)
+{
+    check_pressure(211, false, ALLOT_STATUS_FRAGMENTED);
+    check_pressure(215, false, ALLOT_STATUS_OK);
+    check_pressure(211, true, ALLOT_STATUS_FRAGMENTED);
+    check_pressure(215, true, ALLOT_STATUS_FRAGMENTED);
+}
+
+static void a_dropped_pool_gives_only_its_own_segments_back(void)
+{
+    allot_torchsim *sim = make("", 0, 0, 0);
+    uint32_t pool = ALLOT_NONE;
+    uint32_t block = ALLOT_NONE;
+    uint32_t shared = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &pool));
+    give(sim, take(sim, 30 * MIB));
+    CHECK_OK(allot_torchsim_alloc(sim, 40 * MIB, 0, pool, &block));
+    CHECK_OK(allot_torchsim_alloc(sim, 50 * MIB, 0, pool, &shared));
+    CHECK_OK(allot_torchsim_record_stream(sim, shared, 9));
+    give(sim, block);
+    give(sim, shared);
+    CHECK_OK(allot_torchsim_pool_empty_cache(sim, pool));
+    CHECK_EQ(reserved(sim), 120 * MIB);
+    CHECK_OK(allot_torchsim_pool_release(sim, pool));
+    CHECK_OK(allot_torchsim_pool_empty_cache(sim, pool));
+    CHECK(alloti_torchsim_check(sim));
+    CHECK_EQ(reserved(sim), 30 * MIB);
+    CHECK_EQ(allot_torchsim_get_stats(sim)->sync_count, 1);
+    CHECK_EQ(allot_torchsim_pool_empty_cache(sim, 7), ALLOT_STATUS_INVALID);
+    allot_torchsim_destroy(sim);
+}
+
+/** Nothing is released, no out-of-memory counted: the request would have passed otherwise. */
+static void throwing_early_fails_with_the_cache_full(void)
+{
+    allot_torchsim *sim = make("throw_on_cudamalloc_oom:True", 100 * MIB, 0, 0);
+    uint32_t block = ALLOT_NONE;
+    give(sim, take(sim, 60 * MIB));
+    CHECK_EQ(allot_torchsim_alloc(sim, 70 * MIB, 0, ALLOT_NONE, &block),
+             ALLOT_STATUS_DEVICE_MEMORY);
+    const allot_torch_stats *stats = allot_torchsim_get_stats(sim);
+    CHECK_EQ(stats->reserved.now, 60 * MIB);
+    CHECK_EQ(stats->rejection_count, 1);
+    CHECK_EQ(stats->oom_count, 0);
+    CHECK_EQ(stats->retry_count, 0);
+    take(sim, 40 * MIB);
+    allot_torchsim_destroy(sim);
+}
+
+/** A fraction set by a call refuses first, and then the cache is released as ever. */
+static void a_fraction_refuses_before_throwing_early(void)
+{
+    allot_torchsim *sim = make("throw_on_cudamalloc_oom:True", 100 * MIB, 0.8, 0);
+    give(sim, take(sim, 60 * MIB));
+    take(sim, 70 * MIB);
+    CHECK_EQ(allot_torchsim_get_stats(sim)->retry_count, 1);
+    CHECK_EQ(allot_torchsim_get_stats(sim)->rejection_count, 0);
     allot_torchsim_destroy(sim);
 }
 
@@ -600,6 +707,11 @@ static const check_test TESTS[] = {
     TEST(a_block_used_elsewhere_waits),
     TEST(completion_on_call_waits_for_the_call),
     TEST(in_a_capture_shared_blocks_wait_until_its_end),
+    TEST(beside_a_capture_shared_blocks_wait_up_to_2_13),
+    TEST(a_request_to_a_mempool_releases_the_cache_from_2_14_on),
+    TEST(a_dropped_pool_gives_only_its_own_segments_back),
+    TEST(throwing_early_fails_with_the_cache_full),
+    TEST(a_fraction_refuses_before_throwing_early),
     TEST(a_private_pool_keeps_its_segments_until_released),
     TEST(an_offered_pool_is_used_before_or_after_the_releases),
     TEST(a_pool_may_forbid_splits),
