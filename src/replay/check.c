@@ -171,6 +171,33 @@ static allot_status release_pools(checker *check, const row *found)
     return status;
 }
 
+/** Whether the event at the cursor may be of a MemPool that was dropped. */
+static bool may_be_dropped(const checker *check)
+{
+    const uint32_t pool = check->requests->event_pools[check->cursor];
+    return gives_in_used_pool(check, check->cursor) &&
+           !check->requests->pools[pool].options.is_graph &&
+           check->requests->pools[pool].last_alloc < check->cursor;
+}
+
+/** The pool at the cursor loses its last use and gives its segments back. */
+static allot_status follow_drop(checker *check)
+{
+    const uint64_t before = check->cursor;
+    const uint32_t pool = check->requests->event_pools[before];
+    allot_status status = ALLOT_STATUS_OK;
+    while (status == ALLOT_STATUS_OK && check->sim->pools[pool + 1].use_count > 0) {
+        status = allot_torchsim_pool_release(check->sim, pool);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_torchsim_pool_empty_cache(check->sim, pool);
+    }
+    if (status == ALLOT_STATUS_OK && !check->has_failed && check->cursor == before) {
+        alloti_check_fail(check, NULL, "the model has nothing to release");
+    }
+    return status;
+}
+
 /** Whether the row's first release is more likely the program's own. */
 static bool seems_own(const checker *check, const row *found)
 {
@@ -239,10 +266,14 @@ static void restore(checker *check, saved *state)
 typedef struct reading {
     bool is_own;     /**< The program asked; else the request that follows needed it. */
     bool ends_pools; /**< Private pools in the row have lost their last use. */
+    bool is_drop;    /**< A MemPool was dropped; the rest of the row is read for itself. */
 } reading;
 
 static allot_status follow_reading(checker *check, const row *found, reading as)
 {
+    if (as.is_drop) {
+        return follow_drop(check);
+    }
     allot_status status = as.ends_pools ? release_pools(check, found) : ALLOT_STATUS_OK;
     if (status == ALLOT_STATUS_OK && as.is_own) {
         status = follow_release(check);
@@ -281,8 +312,11 @@ static allot_status follow_any(checker *check, const row *found, const reading *
 /** A row that begins with memory given back. */
 static allot_status follow_giving(checker *check, const row *found)
 {
-    reading readings[4];
+    reading readings[5];
     size_t count = 0;
+    if (may_be_dropped(check)) {
+        readings[count++] = (reading){.is_drop = true};
+    }
     const bool is_own = seems_own(check, found);
     const int pool_readings = has_used_pools(check, found) ? 2 : 1;
     for (int pools = 0; pools < pool_readings; pools++) {
@@ -381,7 +415,7 @@ static allot_status init(checker *check, const allot_replay_check_options *optio
                                                 .on_event_context = check};
     allot_status status = allot_torchsim_create(&sim_options, &check->sim);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < requests->pool_count; i++) {
-        status = allot_torchsim_pool_create(check->sim, NULL, NULL);
+        status = allot_torchsim_pool_create(check->sim, &requests->pools[i].options, NULL);
     }
     if (status == ALLOT_STATUS_OK && options->limit == 0) {
         alloti_torchsim_set_range_bytes(check->sim, requests->range_bytes);

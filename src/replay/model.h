@@ -55,6 +55,7 @@ typedef struct alloti_model_params {
     double fraction;              /**< Share that may be used, 0 for none. */
     uint32_t version;             /**< PyTorch release. */
     uint32_t pool_count;          /**< Private pools that requests may name: 0 to pool_count - 1. */
+    const struct alloti_request_pool *pools; /**< [pool_count] What is known of them; or NULL. */
 } alloti_model_params;
 
 typedef struct alloti_model_ops {

@@ -3,6 +3,7 @@
 #include "core/array.h"
 #include "core/status.h"
 #include "replay/model.h"
+#include "replay/requests.h"
 #include "torchsim/sim.h"
 
 #include <stdio.h>
@@ -103,7 +104,9 @@ static allot_status make_sim(model_torch *self, const alloti_model_params *param
                                             .on_event_context = self};
     status = allot_torchsim_create(&options, &self->sim);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < params->pool_count; i++) {
-        status = allot_torchsim_pool_create(self->sim, NULL, NULL);
+        const allot_torch_pool_options *pool =
+            params->pools != NULL ? &params->pools[i].options : NULL;
+        status = allot_torchsim_pool_create(self->sim, pool, NULL);
     }
     return status;
 }

@@ -150,49 +150,6 @@ static allot_status make_slots(allot_requests *requests)
     return status;
 }
 
-uint32_t alloti_requests_pool(const allot_requests *requests, uint32_t id)
-{
-    return id == ALLOT_NONE ? ALLOT_NONE : requests->pool_numbers[id];
-}
-
-/** Number of a private pool, given if it is new; ALLOT_NONE for the default pool. */
-static uint32_t add_pool(allot_requests *requests, uint32_t id)
-{
-    const uint32_t known = alloti_requests_pool(requests, id);
-    if (known != ALLOT_NONE || id == ALLOT_NONE) {
-        return known;
-    }
-    const allot_pool_id pool = allot_trace_pool(requests->trace, id);
-    if (pool.first != 0 || pool.second != 0) {
-        requests->pool_numbers[id] = requests->pool_count++;
-    }
-    return requests->pool_numbers[id];
-}
-
-/** Pools as events name them; undo.c fills in those of files that do not. */
-static allot_status make_pools(allot_requests *requests)
-{
-    const uint64_t count = requests->events.count;
-    requests->event_pools = alloti_alloc_array(count, sizeof(*requests->event_pools));
-    const uint64_t ids = allot_trace_pool_count(requests->trace);
-    requests->pool_numbers = alloti_alloc_array(ids + 1, sizeof(*requests->pool_numbers));
-    if (requests->event_pools == NULL || requests->pool_numbers == NULL) {
-        return alloti_fail_memory(count * sizeof(*requests->event_pools));
-    }
-    memset(requests->pool_numbers, 0xff, ((size_t)ids + 1) * sizeof(*requests->pool_numbers));
-    for (uint64_t i = 0; i < count; i++) {
-        requests->event_pools[i] = add_pool(requests, requests->events.pool[i]);
-    }
-    uint32_t segment_count = 0;
-    const allot_segment *segments = allot_trace_segments(requests->trace, &segment_count);
-    for (uint32_t i = 0; i < segment_count; i++) {
-        if (segments[i].device == requests->info.device) {
-            (void)add_pool(requests, segments[i].pool);
-        }
-    }
-    return ALLOT_STATUS_OK;
-}
-
 /** What a replay cannot do without. */
 static allot_replay_unusable missing_parts(const allot_requests *requests)
 {
@@ -245,7 +202,7 @@ static allot_status build(allot_requests *requests)
 {
     allot_status status = make_rules(requests);
     if (status == ALLOT_STATUS_OK) {
-        status = make_pools(requests);
+        status = alloti_requests_make_pools(requests);
     }
     if (status == ALLOT_STATUS_OK) {
         status = make_slots(requests);
@@ -325,6 +282,7 @@ void allot_requests_destroy(allot_requests *requests)
     free(requests->slots);
     free(requests->event_pools);
     free(requests->pool_numbers);
+    free(requests->pools);
     free(requests->initial);
     free(requests->initial_blocks);
     free(requests->initial_slots);

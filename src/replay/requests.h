@@ -33,6 +33,12 @@ typedef struct alloti_step {
     uint8_t kind;    /**< step_kind. */
 } alloti_step;
 
+/** A private pool. */
+typedef struct alloti_request_pool {
+    allot_torch_pool_options options; /**< As far as the events tell. */
+    uint64_t last_alloc;              /**< Index of the last allocation in it. */
+} alloti_request_pool;
+
 struct alloti_places;
 
 struct allot_requests {
@@ -44,9 +50,10 @@ struct allot_requests {
 
     uint32_t *slots; /**< [events.count] Slot of ALLOC and FREE_* events, else ALLOT_NONE. */
     uint32_t slot_count;
-    uint32_t *event_pools;  /**< [events.count] Private pool of the event, or ALLOT_NONE. */
-    uint32_t pool_count;    /**< Private pools. */
-    uint32_t *pool_numbers; /**< Private pool of each pool id of the trace, or ALLOT_NONE. */
+    uint32_t *event_pools;      /**< [events.count] Private pool of the event, or ALLOT_NONE. */
+    uint32_t pool_count;        /**< Private pools. */
+    alloti_request_pool *pools; /**< [pool_count] */
+    uint32_t *pool_numbers;     /**< Private pool of each pool id of the trace, or ALLOT_NONE. */
 
     /** The state before the first event, by address. */
     alloti_torchsim_segment *initial;
@@ -81,6 +88,9 @@ ALLOT_NODISCARD allot_status alloti_requests_undo(allot_requests *requests,
 
 /** Derive the steps and the recorded peaks (steps.c). */
 ALLOT_NODISCARD allot_status alloti_requests_make_steps(allot_requests *requests);
+
+/** Find the private pools and what is known of them (pools.c). */
+ALLOT_NODISCARD allot_status alloti_requests_make_pools(allot_requests *requests);
 
 /** Private pool of a pool id of the trace; ALLOT_NONE for the default pool. */
 uint32_t alloti_requests_pool(const allot_requests *requests, uint32_t id);

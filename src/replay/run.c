@@ -228,7 +228,8 @@ static allot_status make_model(runner *run)
                                         .fraction = options->fraction,
                                         .version = options->version != 0 ? options->version
                                                                          : requests->info.version,
-                                        .pool_count = requests->pool_count};
+                                        .pool_count = requests->pool_count,
+                                        .pools = requests->pools};
     return alloti_model_create(params.conf != NULL ? NULL : options->model, &params, &run->model);
 }
 

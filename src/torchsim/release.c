@@ -186,8 +186,24 @@ allot_status alloti_sim_release_cached(allot_torchsim *sim, bool in_capture)
     return release_freeable(sim, 0);
 }
 
+/** Up to here a release inside use_mem_pool() is one of that pool, which is in use. */
+static const uint32_t LAST_POOL_CONTEXT = 207;
+
+static bool is_in_mempool(const allot_torchsim *sim)
+{
+    for (uint64_t pool = 1; pool < sim->pool_count; pool++) {
+        if (sim->pools[pool].is_begun && !sim->pools[pool].is_graph) {
+            return true;
+        }
+    }
+    return false;
+}
+
 allot_status allot_torchsim_empty_cache(allot_torchsim *sim)
 {
+    if (sim->version <= LAST_POOL_CONTEXT && is_in_mempool(sim)) {
+        return ALLOT_STATUS_OK;
+    }
     return alloti_sim_release_cached(sim, sim->capture_count > 0);
 }
 

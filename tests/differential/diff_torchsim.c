@@ -109,7 +109,9 @@ static bool run_program(const torch_program *program)
                                             .on_event_context = &both->with};
     bool ok = CHECK_OK(allot_torchsim_create(&options, &both->fast));
     for (uint32_t i = 0; ok && i < program->pool_count; i++) {
-        ok = CHECK_OK(allot_torchsim_pool_create(both->fast, NULL, NULL));
+        const allot_torch_pool_options pool = {.struct_size = sizeof(pool), .is_graph = i % 2 == 0};
+        both->slow.graphs |= (uint32_t)pool.is_graph << i;
+        ok = CHECK_OK(allot_torchsim_pool_create(both->fast, &pool, NULL));
     }
     uint64_t state = program->seed;
     for (uint32_t i = 0; ok && i < program->operation_count; i++) {

@@ -520,6 +520,12 @@ static bool release_oversize(slow_torch *slow, const want *wanted)
     return bytes >= key.size;
 }
 
+/** Requests to a graph's pool are made in its capture. */
+static bool is_capture(const slow_torch *slow, int pool)
+{
+    return pool > 0 && (slow->graphs >> (pool - 1) & 1) != 0;
+}
+
 static uint64_t serve(slow_torch *slow, const want *wanted)
 {
     uint64_t at = search(slow, wanted);
@@ -533,7 +539,7 @@ static uint64_t serve(slow_torch *slow, const want *wanted)
     if (at == NOWHERE && release_oversize(slow, wanted)) {
         at = obtain(slow, wanted);
     }
-    if (at == NOWHERE && wanted->pool == 0) {
+    if (at == NOWHERE && !is_capture(slow, wanted->pool)) {
         slow_empty(slow);
         slow->retry_count++;
         at = obtain(slow, wanted);
@@ -543,7 +549,7 @@ static uint64_t serve(slow_torch *slow, const want *wanted)
 
 uint64_t slow_alloc(slow_torch *slow, uint64_t size, uint64_t stream, int pool)
 {
-    if (pool == 0) {
+    if (!is_capture(slow, pool)) {
         complete_all(slow);
     }
     want wanted = {.size = rounded(slow, size), .stream = stream, .pool = pool};

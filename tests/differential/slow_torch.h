@@ -35,6 +35,7 @@ typedef struct slow_torch {
     uint64_t *waiting;       /**< Addresses of blocks that wait for a stream, oldest first. */
     uint64_t waiting_count;
     uint64_t retry_count;
+    uint32_t graphs; /**< Bit n: private pool n is a graph's. */
     allot_torch_event *events;
     uint64_t event_count;
     uint64_t event_capacity;

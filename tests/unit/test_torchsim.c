@@ -394,6 +394,32 @@ static void a_dropped_pool_gives_only_its_own_segments_back(void)
     allot_torchsim_destroy(sim);
 }
 
+static void check_release_in_mempool(uint32_t version, uint64_t expected)
+{
+    allot_torchsim *sim = make("", 0, 0, version);
+    uint32_t other = ALLOT_NONE;
+    uint32_t pool = ALLOT_NONE;
+    uint32_t block = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &other));
+    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &pool));
+    CHECK_OK(allot_torchsim_alloc(sim, 40 * MIB, 0, other, &block));
+    give(sim, block);
+    CHECK_OK(allot_torchsim_pool_release(sim, other));
+    give(sim, take(sim, 30 * MIB));
+    CHECK_OK(allot_torchsim_pool_begin(sim, pool));
+    CHECK_OK(allot_torchsim_empty_cache(sim));
+    CHECK_EQ(reserved(sim), expected);
+    CHECK_OK(allot_torchsim_pool_end(sim, pool));
+    allot_torchsim_destroy(sim);
+}
+
+static void a_release_inside_use_mem_pool_depends_on_the_release(void)
+{
+    check_release_in_mempool(206, 70 * MIB);
+    check_release_in_mempool(211, 30 * MIB);
+    check_release_in_mempool(215, 0);
+}
+
 /** Nothing is released, no out-of-memory counted: the request would have passed otherwise. */
 static void throwing_early_fails_with_the_cache_full(void)
 {
@@ -710,6 +736,7 @@ static const check_test TESTS[] = {
     TEST(beside_a_capture_shared_blocks_wait_up_to_2_13),
     TEST(a_request_to_a_mempool_releases_the_cache_from_2_14_on),
     TEST(a_dropped_pool_gives_only_its_own_segments_back),
+    TEST(a_release_inside_use_mem_pool_depends_on_the_release),
     TEST(throwing_early_fails_with_the_cache_full),
     TEST(a_fraction_refuses_before_throwing_early),
     TEST(a_private_pool_keeps_its_segments_until_released),
