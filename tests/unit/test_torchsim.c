@@ -713,6 +713,57 @@ static void a_table_of_another_size_is_understood_or_refused(void)
     CHECK(sim == NULL);
 }
 
+static uint64_t active(const allot_torchsim *sim)
+{
+    return allot_torchsim_get_stats(sim)->active.now;
+}
+
+static void only_uses_from_before_a_capture_are_waited_for_after_it(void)
+{
+    const allot_torchsim_options options = {.struct_size = sizeof(options),
+                                            .completion = ALLOT_TORCH_COMPLETE_ON_CALL};
+    allot_torchsim *sim = NULL;
+    uint32_t pool = ALLOT_NONE;
+    REQUIRE(CHECK_OK(allot_torchsim_create(&options, &sim)));
+    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &pool));
+    const uint32_t before = take(sim, 1 * MIB);
+    const uint32_t inside = take(sim, 2 * MIB);
+    CHECK_OK(allot_torchsim_record_stream(sim, before, 1));
+    CHECK_OK(allot_torchsim_pool_begin(sim, pool));
+    CHECK_OK(allot_torchsim_record_stream(sim, inside, 1));
+    give(sim, before);
+    give(sim, inside);
+    CHECK_OK(allot_torchsim_pool_end(sim, pool));
+    CHECK_EQ(active(sim), 3 * MIB);
+    take(sim, 4 * MIB);
+    CHECK_EQ(active(sim), (1 + 4) * MIB);
+    CHECK_OK(allot_torchsim_complete(sim, before));
+    CHECK_EQ(active(sim), 4 * MIB);
+    CHECK(alloti_torchsim_check(sim));
+    allot_torchsim_destroy(sim);
+}
+
+static void each_begin_of_a_pool_is_a_use_to_give_up(void)
+{
+    allot_torchsim *sim = make("", 0, 0, 0);
+    REQUIRE(sim != NULL);
+    uint32_t pool = ALLOT_NONE;
+    uint32_t block = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &pool));
+    CHECK_OK(allot_torchsim_pool_begin(sim, pool));
+    CHECK_OK(allot_torchsim_alloc(sim, 30 * MIB, 0, pool, &block));
+    CHECK_OK(allot_torchsim_pool_end(sim, pool));
+    give(sim, block);
+    CHECK_OK(allot_torchsim_pool_release(sim, pool));
+    CHECK_OK(allot_torchsim_empty_cache(sim));
+    CHECK_EQ(reserved(sim), 30 * MIB);
+    CHECK_OK(allot_torchsim_pool_release(sim, pool));
+    CHECK_OK(allot_torchsim_empty_cache(sim));
+    CHECK_EQ(reserved(sim), 0);
+    CHECK_EQ(allot_torchsim_pool_release(sim, pool), ALLOT_STATUS_INVALID);
+    allot_torchsim_destroy(sim);
+}
+
 static const check_test TESTS[] = {
     TEST(requests_are_rounded_to_512_bytes),
     TEST(divisions_round_to_steps_between_powers_of_two),
@@ -726,6 +777,8 @@ static const check_test TESTS[] = {
     TEST(the_last_resort_is_to_release_every_unsplit_block),
     TEST(an_out_of_memory_says_whether_bytes_or_ranges_are_missing),
     TEST(a_fraction_limits_below_the_device),
+    TEST(only_uses_from_before_a_capture_are_waited_for_after_it),
+    TEST(each_begin_of_a_pool_is_a_use_to_give_up),
     TEST(a_refused_segment_leaves_the_built_in_driver_as_it_was),
     TEST(a_table_of_another_size_is_understood_or_refused),
     TEST(garbage_collection_needs_a_fraction),

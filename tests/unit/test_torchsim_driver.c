@@ -14,6 +14,7 @@
 typedef struct faulty {
     uint64_t next;
     uint64_t held;
+    uint64_t ranges; /**< Bytes of addresses reserved. */
     uint64_t calls;
     uint64_t fail_at; /**< 0: never. */
     allot_status failure;
@@ -51,13 +52,15 @@ static allot_status reserve(void *context, uint64_t size, uint64_t stream, uint6
     if (status == ALLOT_STATUS_OK) {
         *address = driver->next;
         driver->next += size;
+        driver->ranges += size;
     }
     return status;
 }
 
 static void unreserve(void *context, uint64_t address, uint64_t size)
 {
-    (void)context, (void)address, (void)size;
+    (void)address;
+    ((faulty *)context)->ranges -= size;
 }
 
 static allot_status map(void *context, uint64_t address, uint64_t size)
@@ -88,6 +91,20 @@ static allot_torch_driver table(faulty *driver)
                                 .free_bytes = free_bytes};
 }
 
+static bool add_expandable(void *context, const allot_torch_block *block)
+{
+    *(uint64_t *)context += block->is_expandable ? block->size : 0;
+    return true;
+}
+
+/** Bytes of addresses that the allocator's ranges cover. */
+static uint64_t ranges_of(const allot_torchsim *sim)
+{
+    uint64_t bytes = 0;
+    allot_torchsim_walk(sim, add_expandable, &bytes);
+    return bytes;
+}
+
 enum { STEP_COUNT = 60 };
 
 /** A fixed program; what fails is left out. Returns the number of requests that failed. */
@@ -111,7 +128,8 @@ static int run(allot_torchsim *sim, const faulty *driver, bool *was_passed_on)
             *was_passed_on = *was_passed_on || status == ALLOT_STATUS_BACKEND;
         }
         if (!CHECK(alloti_torchsim_check(sim)) ||
-            !CHECK_EQ(allot_torchsim_get_stats(sim)->reserved.now, driver->held)) {
+            !CHECK_EQ(allot_torchsim_get_stats(sim)->reserved.now, driver->held) ||
+            !CHECK_EQ(ranges_of(sim), driver->ranges)) {
             break;
         }
     }
