@@ -2,8 +2,10 @@
 """Every verb that reads files, given what is no good trace: exit code, message, no output, no crash."""
 
 import gzip
+import json
 import os
 import pickle
+import re
 
 import pytest
 
@@ -89,6 +91,108 @@ def test_no_file_is_a_usage_error():
         result = run_command(verb, *ARGUMENTS.get(verb, []), code=2)
         assert result.stdout == ""
         assert f"try: allot {verb} --help" in result.stderr
+
+
+def test_an_entry_that_stands_in_two_places_is_refused(tmp_path):
+    entry = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "frames": []}
+    other = dict(entry, addr=8192)
+    for number, entries in enumerate(([entry] * 1000, [entry, other] * 2, [other, entry, other])):
+        path = tmp_path / f"{number}.pickle"
+        path.write_bytes(pickle.dumps({"segments": [], "device_traces": [entries]}))
+        for verb in verbs_that_read():
+            assert "more than one place" in run_on(verb, path, 3).stderr
+
+
+@pytest.mark.parametrize("opcode", [b"]", b"}", b"N", b"\x94", b"\x85"])
+def test_a_small_file_of_endless_values_is_refused(tmp_path, opcode):
+    path = tmp_path / "bomb.pickle.gz"
+    path.write_bytes(gzip.compress(b"\x80\x04N" + opcode * (40 << 20) + b".", 9))
+    result = run_command("inspect", path, code=3)
+    assert "so small a file" in result.stderr, result.stderr
+
+
+def test_names_do_nothing_to_a_terminal(tmp_path):
+    names = ["\x1b[31mred", "a\rb", "\x9b31m", "\u202egnp.exe", "\u2066x", "\udc80", "line\u2028two",
+             "\x7f", "\x00"]
+    entries = [{"action": "alloc", "addr": (1 + i) << 20, "size": 512, "stream": 0,
+                "user_metadata": name, "frames": [{"filename": name, "name": name, "line": 1 + i}]}
+               for i, name in enumerate(names)]
+    path = tmp_path / "names.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [entries]}))
+    for verb in verbs_that_read():
+        if verb == "export":
+            continue
+        result = run_on(verb, path, None)
+        shown = result.stdout + result.stderr
+        harmful = re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
+        assert not harmful, (verb, harmful)
+
+
+def long_names(count):
+    name = "n" * 100_000
+    return [{"action": "alloc", "addr": (1 + i) << 20, "size": 512, "stream": 0,
+             "frames": [{"filename": name, "name": name, "line": 1 + i}]} for i in range(count)]
+
+
+def test_a_long_name_on_many_lines_is_cut(tmp_path):
+    path = tmp_path / "long.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [long_names(3000)]}))
+    groups = json.loads(run_command("explain", "--json", path).stdout)["groups"]
+    assert len(groups["line"] if isinstance(groups, dict) else groups) > 0
+    text = run_command("explain", path).stdout
+    assert max(len(line) for line in text.splitlines()) < 1000
+
+
+NUMBERS = {"--device": ["-1", "", "x", "1.5", "4294967295", "99999999999999999999"],
+           "--top": ["0", "-1", "", "x", "1099511627776"],
+           "--steps": ["0", "-1", "", "x"], "--threads": ["-1", "", "x", "4294967296"],
+           "--samples": ["-1", "", "x", "4294967296"],
+           "--limit": ["0", "-1", "", "1e30", "NaN", "16777216TiB"],
+           "--min": ["-1", "", "inf"], "--tolerance": ["-1", "", "nan", "inf", "0x1", "1e400"]}
+
+
+@pytest.mark.parametrize("option", list(NUMBERS))
+def test_a_wrong_number_is_a_usage_error(root, option):
+    example = root / "examples/finetune_11gib_oom.pickle.gz"
+    verbs = [verb for verb in verbs_that_read()
+             if f"{option}=" in run_command(verb, "--help").stdout]
+    assert verbs
+    for verb in verbs:
+        for value in NUMBERS[option]:
+            result = run_command(verb, option, value, *[example] * FILES.get(verb, 1), code=2)
+            assert result.stdout == "", (verb, value)
+            assert f"{option} {value}: " in result.stderr, (verb, value, result.stderr)
+
+
+def test_what_cannot_be_represented_is_cut(root):
+    example = root / "examples/finetune_11gib_oom.pickle.gz"
+    samples = json.loads(run_command("replay", "--json", "--samples", "4294967294", example,
+                                     code=None).stdout)["replays"][0]["timeline"]
+    assert 1 < len(samples) < 100_000
+    result = run_command("advise", "--limit", "1GiB", "--fraction", "1e-300", example, code=2)
+    assert "less than any segment" in result.stderr
+
+
+def test_no_report_overwrites_its_input(root, tmp_path):
+    example = (root / "examples/finetune_11gib_oom.pickle.gz").read_bytes()
+    path = tmp_path / "input.pickle.gz"
+    path.write_bytes(example)
+    (tmp_path / "link").symlink_to(path)
+    for verb in verbs_that_read():
+        for option in ("--output", "--html"):
+            if f"{option}=" not in run_command(verb, "--help").stdout:
+                continue
+            for output in (path, tmp_path / "link"):
+                result = run_command(verb, *ARGUMENTS.get(verb, []), option, output,
+                                     *[path] * FILES.get(verb, 1), code=2)
+                assert "is the input" in result.stderr
+                assert path.read_bytes() == example
+
+
+def test_formats_without_a_writer_are_a_usage_error(root):
+    example = root / "examples/finetune_11gib_oom.pickle.gz"
+    for name in ("auto", "vma-json", "rmm-csv"):
+        assert "read only" in run_command("export", "--to", name, example, code=2).stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")

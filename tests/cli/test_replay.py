@@ -119,7 +119,8 @@ def test_a_replay_can_go_on_after_a_failure():
     (["--check", "--model", "async"], "torch:..."),
     (["--check", "--model", "torch", "--model", "torch"], "one --model"),
     (["--check", "--continue"], "without --check"),
-    (["--samples", "-1"], "not negative"),
+    (["--samples", "-1"], "whole number"),
+    (["--limit", "1GiB", "--fraction", "0x1"], "--fraction 0x1"),
     (["--device", "7"], "no device 7"),
 ])
 def test_wrong_options_are_named(options, part):

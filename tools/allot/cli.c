@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,26 +53,6 @@ cli_exit cli_usage(const char *format, ...)
     return CLI_USAGE;
 }
 
-cli_exit cli_read_limit(const char *text, uint64_t *out)
-{
-    enum { LIMIT_MIN = 2 << 20 };
-    uint64_t limit = 0;
-    if (allot_size_parse(text, &limit) != ALLOT_STATUS_OK) {
-        return cli_usage("--limit %s: %s", text, allot_error_detail());
-    }
-    if (limit < LIMIT_MIN) {
-        const bool lacks_unit = limit != 0 && text[strspn(text, "0123456789.")] == '\0';
-        char size[ALLOT_SIZE_TEXT_MAX];
-        allot_size_format(limit, size);
-        return lacks_unit
-                   ? cli_usage("--limit %s: %s is too little for a device; with a unit: %sGiB",
-                               text, size, text)
-                   : cli_usage("--limit %s: %s is too little for a device", text, size);
-    }
-    *out = limit;
-    return CLI_OK;
-}
-
 cli_exit cli_read_trace(const char *path, allot_trace **out)
 {
     const allot_trace_read_options options = {.struct_size = sizeof options,
@@ -86,8 +67,37 @@ static bool is_stdout(const char *path)
     return path == NULL || strcmp(path, "-") == 0;
 }
 
+static const char *const *inputs;
+static size_t input_count;
+
+void cli_set_inputs(const char *const *files, size_t count)
+{
+    inputs = files;
+    input_count = count;
+}
+
+bool cli_is_input(const char *path)
+{
+    struct stat output;
+    if (is_stdout(path) || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) {
+        return false;
+    }
+    for (size_t i = 0; i < input_count; i++) {
+        struct stat input;
+        if (stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev &&
+            input.st_ino == output.st_ino) {
+            (void)cli_usage("%s is the input and would be overwritten", path);
+            return true;
+        }
+    }
+    return false;
+}
+
 cli_exit cli_open_output(const char *path, FILE **out)
 {
+    if (cli_is_input(path)) {
+        return CLI_USAGE;
+    }
     FILE *const file = is_stdout(path) ? stdout : fopen(path, "wb");
     if (file == NULL) {
         fprintf(stderr, "allot: %s: %s\n", path, strerror(errno));
@@ -109,11 +119,11 @@ cli_exit cli_close_output(const char *path, FILE *file)
     return CLI_OK;
 }
 
-allot_report_options cli_report_options(bool json, int top, const char *name)
+allot_report_options cli_report_options(bool json, uint32_t top, const char *name)
 {
     allot_report_options options = {.struct_size = sizeof options,
                                     .format = json ? ALLOT_REPORT_JSON : ALLOT_REPORT_TEXT,
-                                    .top = top > 0 ? (uint32_t)top : 0,
+                                    .top = top,
                                     .name = name};
     if (isatty(STDOUT_FILENO) != 0) {
         const char *const no_color = getenv("NO_COLOR");

@@ -49,14 +49,14 @@ cli_exit cli_fail(allot_status status);
 /** "allot VERB: <text>" and a hint to --help on standard error; returns CLI_USAGE. */
 cli_exit cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/**
- * Memory of a device, as --limit gives it: CLI_OK, else the message has been printed. What no
- * device has is refused: the unit was forgotten.
- */
-cli_exit cli_read_limit(const char *text, uint64_t *out);
-
 /** Read a trace with progress on a terminal. CLI_OK, else the message has been printed. */
 cli_exit cli_read_trace(const char *path, allot_trace **out);
+
+/** The traces to be read: no output may be one of them. `files` [count] are borrowed. */
+void cli_set_inputs(const char *const *files, size_t count);
+
+/** Whether `path` names one of the inputs; then the usage message has been printed. */
+bool cli_is_input(const char *path);
 
 /** Standard output for NULL or "-", else the file, to be closed with cli_close_output(). */
 cli_exit cli_open_output(const char *path, FILE **out);
@@ -68,7 +68,7 @@ cli_exit cli_close_output(const char *path, FILE *file);
  * Options of a report on standard output: colours on a terminal unless NO_COLOR is set, the
  * terminal's width, `top` rows (0: the default). `name` is borrowed.
  */
-allot_report_options cli_report_options(bool json, int top, const char *name);
+allot_report_options cli_report_options(bool json, uint32_t top, const char *name);
 
 /** Progress line on standard error once a call takes over a second on a terminal; context unused.
  */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli_report.h"
 
-cli_report_args cli_report = {.device = -1};
+#include "cli_number.h"
+
+cli_report_args cli_report = {.device = ALLOT_NONE};
 
 const struct poptOption CLI_REPORT_OPTIONS[] = {
     {"json", '\0', POPT_ARG_NONE, &cli_report.wants_json, 0, "Write JSON (docs/json.md)", NULL},
-    {"device", 'd', POPT_ARG_INT, &cli_report.device, 0,
+    {"device", 'd', POPT_ARG_STRING, &cli_report.device_text, 0,
      "Device by its number in the file (default: the busiest)", "N"},
-    {"top", 'n', POPT_ARG_INT, &cli_report.top, 0, "Rows of each ranking (default: 10)", "N"},
+    {"top", 'n', POPT_ARG_STRING, &cli_report.top_text, 0, "Rows of each ranking (default: 10)",
+     "N"},
     {"own", '\0', POPT_ARG_ARGV, &cli_report.own_prefixes, 0,
      "Count code under this folder as yours, though it is installed; may be repeated", "FOLDER"},
     {"output", 'o', POPT_ARG_STRING, &cli_report.output, 0, "Write to a file", "FILE"},
@@ -16,6 +19,12 @@ const struct poptOption CLI_REPORT_OPTIONS[] = {
 const struct poptOption CLI_HTML_OPTIONS[] = {{"html", '\0', POPT_ARG_STRING, &cli_report.html, 0,
                                                "Also write a self-contained page", "FILE"},
                                               POPT_TABLEEND};
+
+cli_exit cli_report_read(void)
+{
+    const cli_exit code = cli_read_count("--device", cli_report.device_text, 0, &cli_report.device);
+    return code == CLI_OK ? cli_read_count("--top", cli_report.top_text, 1, &cli_report.top) : code;
+}
 
 const allot_lines_options *cli_lines_options(void)
 {
@@ -59,14 +68,14 @@ static uint32_t find_device(const allot_trace *trace, uint32_t number)
 
 cli_exit cli_choose_device(const allot_trace *trace, const char *name, uint32_t *out)
 {
-    const uint32_t device = cli_report.device < 0 ? allot_trace_main_device(trace)
-                                                  : find_device(trace, (uint32_t)cli_report.device);
-    if (device == ALLOT_NONE && cli_report.device < 0) {
+    const uint32_t device = cli_report.device == ALLOT_NONE ? allot_trace_main_device(trace)
+                                                            : find_device(trace, cli_report.device);
+    if (device == ALLOT_NONE && cli_report.device == ALLOT_NONE) {
         fprintf(stderr, "allot: %s: the file has no device in it\n", name);
         return CLI_REFUSED;
     }
     if (device == ALLOT_NONE) {
-        fprintf(stderr, "allot: %s: no device %d; the file has", name, cli_report.device);
+        fprintf(stderr, "allot: %s: no device %u; the file has", name, cli_report.device);
         for (uint32_t d = 0; d < allot_trace_device_count(trace); d++) {
             fprintf(stderr, " %u", allot_trace_get_device(trace, d)->index);
         }

@@ -10,14 +10,19 @@
 /** Values of CLI_REPORT_OPTIONS. */
 typedef struct cli_report_args {
     int wants_json;
-    int device;          /**< -1: not given. */
-    int top;             /**< 0: not given. */
+    const char *device_text;
+    const char *top_text;
+    uint32_t device;     /**< Read from the text; ALLOT_NONE: not given. */
+    uint32_t top;        /**< Read from the text; 0: not given. */
     const char *output;  /**< NULL: standard output. */
     const char *html;    /**< NULL: none. */
     char **own_prefixes; /**< popt's argv; NULL: none. */
 } cli_report_args;
 
 extern cli_report_args cli_report;
+
+/** Read the numbers out of the texts: CLI_OK, else the message has been printed. */
+cli_exit cli_report_read(void);
 
 /** The options as a popt table, for POPT_ARG_INCLUDE_TABLE. */
 extern const struct poptOption CLI_REPORT_OPTIONS[];

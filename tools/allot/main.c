@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli_options.h"
+#include "cli_report.h"
 #include "cli_suggest.h"
 
 static const char *current_verb = "";
@@ -74,7 +75,9 @@ static cli_exit run_with_arguments(const cli_verb *verb, poptContext context)
     while (files != NULL && files[count] != NULL) {
         count++;
     }
-    return verb->run(files, count);
+    cli_set_inputs(files, count);
+    const cli_exit code = cli_report_read();
+    return code == CLI_OK ? verb->run(files, count) : code;
 }
 
 static cli_exit run_verb(const cli_verb *verb, int argc, const char **argv)

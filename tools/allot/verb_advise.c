@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* allot advise: which settings of PyTorch's allocator to use, found by replaying the trace. */
-#include <stdlib.h>
-
+#include "cli_number.h"
 #include "cli_report.h"
 #include "verbs.h"
 
@@ -10,7 +9,7 @@ enum { ROWS_USUAL = 10 };
 static const char *limit;
 static const char *fraction;
 static char **tried;
-static int threads;
+static const char *threads;
 
 static const struct poptOption OWN[] = {
     {"limit", 'l', POPT_ARG_STRING, &limit, 0,
@@ -19,7 +18,7 @@ static const struct poptOption OWN[] = {
      "Share of the limit, as set_per_process_memory_fraction() sets it", "F"},
     {"try", 't', POPT_ARG_ARGV, &tried, 0,
      "Try this settings string too and show its row; may be repeated", "SETTINGS"},
-    {"threads", 'j', POPT_ARG_INT, &threads, 0, "Threads (default: one per processor)", "N"},
+    {"threads", 'j', POPT_ARG_STRING, &threads, 0, "Threads (default: one per processor)", "N"},
     POPT_TABLEEND};
 
 static const struct poptOption OPTIONS[] = {
@@ -80,42 +79,32 @@ static cli_exit advise(const allot_history *history, const char *path,
     return code == CLI_OK && is_lost ? CLI_FOUND : code;
 }
 
-static cli_exit read_fraction(double *out)
+static cli_exit check_settings(const char *setting)
 {
-    char *end = NULL;
-    const double value = strtod(fraction, &end);
-    if (end == fraction || *end != '\0' || !(value > 0.0 && value <= 1.0)) {
-        return cli_usage("--fraction %s: want a number above 0, up to 1", fraction);
-    }
-    if (limit == NULL) {
-        return cli_usage("--fraction is a share of --limit, which is not given");
-    }
-    *out = value;
-    return CLI_OK;
+    allot_torch_conf conf;
+    return allot_torch_conf_parse(setting, &conf, NULL) == ALLOT_STATUS_OK
+               ? CLI_OK
+               : cli_usage("--try %s: %s", setting, allot_error_detail());
 }
 
 /** What the command line asks for, checked. */
 static cli_exit read_options(allot_advise_options *out)
 {
-    if (limit != NULL && cli_read_limit(limit, &out->limit) != CLI_OK) {
-        return CLI_USAGE;
+    cli_exit code = cli_read_limit(limit, &out->limit);
+    if (code == CLI_OK) {
+        code = cli_read_fraction(fraction, limit, &out->fraction);
     }
-    if (threads < 0) {
-        return cli_usage("--threads %d: want a number that is not negative", threads);
+    if (code == CLI_OK) {
+        code = cli_read_count("--threads", threads, 0, &out->thread_count);
     }
-    out->thread_count = (uint32_t)threads;
     /* A short table is cut from the usual one, so that it says the same. */
-    out->row_max = cli_report.top > ROWS_USUAL ? (uint32_t)cli_report.top : ROWS_USUAL;
+    out->row_max = cli_report.top > ROWS_USUAL ? cli_report.top : ROWS_USUAL;
     out->lines = cli_lines_options();
     out->settings = (const char *const *)tried;
-    while (tried != NULL && tried[out->setting_count] != NULL) {
-        const char *const setting = tried[out->setting_count++];
-        allot_torch_conf conf;
-        if (allot_torch_conf_parse(setting, &conf, NULL) != ALLOT_STATUS_OK) {
-            return cli_usage("--try %s: %s", setting, allot_error_detail());
-        }
+    while (code == CLI_OK && tried != NULL && tried[out->setting_count] != NULL) {
+        code = check_settings(tried[out->setting_count++]);
     }
-    return fraction != NULL ? read_fraction(&out->fraction) : CLI_OK;
+    return code;
 }
 
 static cli_exit run(const char *const *files, size_t count)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* allot diff: what differs between two traces. */
+#include <float.h>
+
+#include "cli_number.h"
 #include "cli_report.h"
 #include "verbs.h"
 
-static double tolerance_percent;
+static const char *tolerance;
 
-static const struct poptOption OWN[] = {{"tolerance", 't', POPT_ARG_DOUBLE, &tolerance_percent, 0,
+static const struct poptOption OWN[] = {{"tolerance", 't', POPT_ARG_STRING, &tolerance, 0,
                                          "Percent that B's peak may be above A's (default: 1)",
                                          "PERCENT"},
                                         POPT_TABLEEND};
@@ -18,6 +21,7 @@ typedef struct pair {
     cli_subject a;
     cli_subject b;
     const char *name_b;
+    double tolerance_percent;
     allot_diff diff;
 } pair;
 
@@ -46,11 +50,12 @@ static cli_exit write_report(const pair *p, const char *name)
 
 static cli_exit compare(pair *p, const char *const *files)
 {
-    const allot_diff_options options = {.struct_size = sizeof options,
-                                        .name_a = files[0],
-                                        .name_b = files[1],
-                                        .tolerance = tolerance_percent / 100,
-                                        .lines = cli_lines_options()};
+    const allot_diff_options options = {
+        .struct_size = sizeof options,
+        .name_a = files[0],
+        .name_b = files[1],
+        .tolerance = p->tolerance_percent > 0 ? p->tolerance_percent / 100 : DBL_MIN,
+        .lines = cli_lines_options()};
     const allot_status status = allot_diff_init(p->a.history, p->b.history, &options, &p->diff);
     if (status != ALLOT_STATUS_OK) {
         return cli_fail(status);
@@ -71,11 +76,11 @@ static cli_exit run(const char *const *files, size_t count)
     if (count != 2) {
         return cli_usage("two files are needed: the one before and the one after");
     }
-    if (!(tolerance_percent >= 0 && tolerance_percent < 1e6)) {
-        return cli_usage("--tolerance: percent of 0 or more were expected");
+    pair p = {.name_b = files[1], .tolerance_percent = 1};
+    cli_exit code = cli_read_percent("--tolerance", tolerance, &p.tolerance_percent);
+    if (code == CLI_OK) {
+        code = cli_open_subject(files[0], &p.a);
     }
-    pair p = {.name_b = files[1]};
-    cli_exit code = cli_open_subject(files[0], &p.a);
     if (code == CLI_OK) {
         code = cli_open_subject(files[1], &p.b);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* allot explain: who holds memory at a moment, and why an allocation failed. */
+#include "cli_number.h"
 #include "cli_report.h"
 #include "verbs.h"
 
@@ -81,11 +82,11 @@ static cli_exit run(const char *const *files, size_t count)
     if (by != NULL && allot_group_parse(by, &r.by) != ALLOT_STATUS_OK) {
         return cli_usage("--by: %s", allot_error_detail());
     }
-    if (limit != NULL && cli_read_limit(limit, &r.limit) != CLI_OK) {
-        return CLI_USAGE;
+    cli_subject subject = {0};
+    cli_exit code = cli_read_limit(limit, &r.limit);
+    if (code == CLI_OK) {
+        code = cli_open_subject(files[0], &subject);
     }
-    cli_subject subject;
-    cli_exit code = cli_open_subject(files[0], &subject);
     if (code == CLI_OK) {
         r.history = subject.history;
         code = explain(&r, files[0]);

@@ -32,7 +32,8 @@ static cli_exit write_page(const allot_trace *trace, const char *path)
 static cli_exit write_report(const allot_trace *trace, const char *path)
 {
     uint32_t device = ALLOT_NONE;
-    cli_exit code = cli_report.device < 0 ? CLI_OK : cli_choose_device(trace, path, &device);
+    cli_exit code =
+        cli_report.device == ALLOT_NONE ? CLI_OK : cli_choose_device(trace, path, &device);
     FILE *out = NULL;
     if (code == CLI_OK) {
         code = cli_open_output(cli_report.output, &out);

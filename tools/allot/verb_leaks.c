@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* allot leaks: what grows from step to step. */
+#include "cli_number.h"
 #include "cli_report.h"
 #include "verbs.h"
 
-static int steps;
+static const char *steps;
 static const char *size_min;
 
 static const struct poptOption OWN[] = {
-    {"steps", 's', POPT_ARG_INT, &steps, 0,
+    {"steps", 's', POPT_ARG_STRING, &steps, 0,
      "Cut the trace into N equal steps (default: find the steps)", "N"},
     {"min", 'm', POPT_ARG_STRING, &size_min, 0, "Ignore growth below this per step", "SIZE"},
     POPT_TABLEEND};
@@ -56,15 +57,14 @@ static cli_exit run(const char *const *files, size_t count)
         return cli_usage("one FILE is needed");
     }
     allot_leaks_options options = {.struct_size = sizeof options};
-    if (steps < 0) {
-        return cli_usage("--steps: a number above 0 was expected");
+    cli_subject subject = {0};
+    cli_exit code = cli_read_count("--steps", steps, 1, &options.step_count);
+    if (code == CLI_OK) {
+        code = cli_read_size("--min", size_min, &options.size_min);
     }
-    options.step_count = (uint32_t)steps;
-    if (size_min != NULL && allot_size_parse(size_min, &options.size_min) != ALLOT_STATUS_OK) {
-        return cli_usage("--min: %s", allot_error_detail());
+    if (code == CLI_OK) {
+        code = cli_open_subject(files[0], &subject);
     }
-    cli_subject subject;
-    cli_exit code = cli_open_subject(files[0], &subject);
     if (code == CLI_OK) {
         code = find_leaks(&subject, files[0], &options);
         cli_close_subject(&subject);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* allot replay: check a recording against the exact model, or replay it under other conditions. */
-#include <errno.h>
 #include <stdlib.h>
 
+#include "cli_number.h"
 #include "cli_report.h"
 #include "verbs.h"
 
@@ -11,7 +11,7 @@ static struct {
     char **models;
     char *limit;
     char *fraction;
-    int samples;
+    char *samples;
     int go_on;
     int json;
 } opt;
@@ -25,10 +25,10 @@ static const struct poptOption OWN[] = {
      "SIZE"},
     {"fraction", 'f', POPT_ARG_STRING, &opt.fraction, 0,
      "Share of it, as set_per_process_memory_fraction() sets", "F"},
-    {"device", 'd', POPT_ARG_INT, &cli_report.device, 0,
+    {"device", 'd', POPT_ARG_STRING, &cli_report.device_text, 0,
      "Device by its number in the file (default: the busiest)", "N"},
-    {"samples", 's', POPT_ARG_INT, &opt.samples, 0, "Points of the timeline in JSON (default: 0)",
-     "N"},
+    {"samples", 's', POPT_ARG_STRING, &opt.samples, 0,
+     "Points of the timeline in JSON (default: 0)", "N"},
     {"continue", '\0', POPT_ARG_NONE, &opt.go_on, 0,
      "Go on after a request that fails (default: the first ends the replay)", NULL},
     {"json", '\0', POPT_ARG_NONE, &opt.json, 0, "Write JSON (docs/json.md)", NULL},
@@ -40,28 +40,9 @@ static const struct poptOption OPTIONS[] = {CLI_INCLUDE_OPTIONS(OWN, "Replay:"),
 typedef struct conditions {
     uint64_t limit;
     double fraction;
+    uint32_t sample_count;
     size_t model_count;
 } conditions;
-
-static cli_exit read_limits(conditions *out)
-{
-    if (opt.limit != NULL && cli_read_limit(opt.limit, &out->limit) != CLI_OK) {
-        return CLI_USAGE;
-    }
-    if (opt.fraction != NULL) {
-        char *end = NULL;
-        errno = 0;
-        out->fraction = strtod(opt.fraction, &end);
-        if (errno != 0 || end == opt.fraction || *end != '\0' ||
-            !(out->fraction > 0.0 && out->fraction <= 1.0)) {
-            return cli_usage("--fraction %s: want a number above 0, up to 1", opt.fraction);
-        }
-        if (opt.limit == NULL) {
-            return cli_usage("--fraction needs --limit: it is a share of it");
-        }
-    }
-    return CLI_OK;
-}
 
 static cli_exit read_options(conditions *out)
 {
@@ -72,13 +53,14 @@ static cli_exit read_options(conditions *out)
     if (opt.check != 0 && out->model_count > 1) {
         return cli_usage("--check takes one --model");
     }
-    if (opt.check != 0 && (opt.go_on != 0 || opt.samples != 0)) {
+    if (opt.check != 0 && (opt.go_on != 0 || opt.samples != NULL)) {
         return cli_usage("--continue and --samples are for replays without --check");
     }
-    if (opt.samples < 0 || cli_report.device < -1) {
-        return cli_usage("--samples and --device want numbers that are not negative");
+    cli_exit code = cli_read_count("--samples", opt.samples, 0, &out->sample_count);
+    if (code == CLI_OK) {
+        code = cli_read_limit(opt.limit, &out->limit);
     }
-    return read_limits(out);
+    return code == CLI_OK ? cli_read_fraction(opt.fraction, opt.limit, &out->fraction) : code;
 }
 
 static cli_exit check_requests(const allot_trace *trace, const allot_requests *requests,
@@ -144,7 +126,7 @@ static cli_exit replay_requests(const allot_requests *requests, const char *name
                                     .limit = given->limit,
                                     .fraction = given->fraction,
                                     .continue_after_oom = opt.go_on != 0,
-                                    .sample_count = (uint32_t)opt.samples,
+                                    .sample_count = given->sample_count,
                                     .progress = cli_progress};
     const size_t count = given->model_count > 0 ? given->model_count : 1;
     allot_replay_result **const results = calloc(count, sizeof(allot_replay_result *));
