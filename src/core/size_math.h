@@ -57,6 +57,15 @@ static inline bool alloti_round_up(uint64_t value, uint64_t step, uint64_t *out)
     return alloti_add(value, rest == 0 ? 0 : step - rest, out);
 }
 
+/** Whole bytes of a number, cut: 0 below 0 and for NaN, UINT64_MAX from 2^64 on. */
+static inline uint64_t alloti_to_u64(double value)
+{
+    if (!(value > 0)) {
+        return 0;
+    }
+    return value < 18446744073709551616.0 ? (uint64_t)value : UINT64_MAX;
+}
+
 /** Floor of the logarithm to base 2; value > 0. */
 static inline unsigned alloti_log2(uint64_t value)
 {

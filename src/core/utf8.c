@@ -7,6 +7,7 @@
 #include "core/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum { REPLACEMENT = 0xfffd };
 
@@ -114,16 +115,23 @@ size_t alloti_utf8_cut(const char *text, size_t size, size_t columns)
     return at;
 }
 
+/* What a terminal acts on, or what makes a text look like another one. */
+static bool is_harmful(uint32_t code)
+{
+    static const range HARMFUL[] = {{0, 8},           {0xb, 0x1f},      {0x7f, 0x9f},
+                                    {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    return in_ranges(code, HARMFUL, sizeof HARMFUL / sizeof HARMFUL[0]);
+}
+
 void alloti_utf8_disarm(char *text)
 {
-    for (uint8_t *at = (uint8_t *)text; *at != '\0'; at++) {
-        const bool is_c0 = *at < 0x20 && *at != '\n' && *at != '\t';
-        const bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-        if (is_c1) {
-            *at++ = '?';
+    const size_t size = strlen(text);
+    for (size_t at = 0; at < size;) {
+        uint32_t code = 0;
+        const size_t length = alloti_utf8_decode(text + at, size - at, &code);
+        if (is_harmful(code) || (code == REPLACEMENT && length == 1)) {
+            memset(text + at, '?', length);
         }
-        if (is_c0 || is_c1 || *at == 0x7f) {
-            *at = '?';
-        }
+        at += length;
     }
 }

@@ -23,8 +23,9 @@ size_t alloti_utf8_columns(const char *text, size_t size);
 size_t alloti_utf8_cut(const char *text, size_t size, size_t columns);
 
 /**
- * Make a text harmless to a terminal: control characters other than a line end and a tab become
- * '?'. Names in traces come from strangers.
+ * Make a text harmless to a terminal: control characters other than a line end and a tab, bytes
+ * that are no UTF-8, separators of lines and marks that turn the direction of writing (a path could
+ * look like another one) become '?'. Names in traces come from strangers.
  */
 void alloti_utf8_disarm(char *text);
 

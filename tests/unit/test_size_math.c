@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/size_math.h"
 
+#include <math.h>
+
 #include "support/check.h"
 
 static void sums_stop_at_the_largest_number(void)
@@ -27,6 +29,16 @@ static void products_stop_at_the_largest_number(void)
     CHECK(!alloti_mul(UINT64_C(1) << 32, UINT64_C(1) << 32, &out));
     CHECK(!alloti_mul(UINT64_MAX / 3 + 1, 3, &out));
     CHECK_EQ(out, 7);
+}
+
+static void numbers_with_a_point_stop_at_both_ends(void)
+{
+    CHECK_EQ(alloti_to_u64(-1.0), 0);
+    CHECK_EQ(alloti_to_u64(NAN), 0);
+    CHECK_EQ(alloti_to_u64(1.9), 1);
+    CHECK_EQ(alloti_to_u64(9223372036854775808.0), UINT64_C(1) << 63);
+    CHECK_EQ(alloti_to_u64((double)UINT64_MAX), UINT64_MAX);
+    CHECK_EQ(alloti_to_u64(INFINITY), UINT64_MAX);
 }
 
 static void alignment_rounds_to_multiples(void)
@@ -103,6 +115,7 @@ static void random_numbers_agree_with_wide_arithmetic(void)
 static const check_test TESTS[] = {
     {"sums_stop_at_the_largest_number", sums_stop_at_the_largest_number},
     {"products_stop_at_the_largest_number", products_stop_at_the_largest_number},
+    {"numbers_with_a_point_stop_at_both_ends", numbers_with_a_point_stop_at_both_ends},
     {"alignment_rounds_to_multiples", alignment_rounds_to_multiples},
     {"rounding_takes_any_step", rounding_takes_any_step},
     {"powers_of_two_and_their_logarithms", powers_of_two_and_their_logarithms},
