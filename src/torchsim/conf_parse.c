@@ -192,7 +192,7 @@ static allot_status parse_reserve(parser *in, const conf_key *key, token value)
         return ALLOT_STATUS_OK;
     }
     in->conf->expandable_reserve_share = is_gib ? 0 : amount;
-    in->conf->expandable_reserve_size = is_gib ? (uint64_t)(amount * (double)(1ull << 30)) : 0;
+    in->conf->expandable_reserve_size = is_gib ? alloti_to_u64(amount * (double)(1ull << 30)) : 0;
     return ALLOT_STATUS_OK;
 }
 

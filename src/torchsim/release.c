@@ -70,6 +70,16 @@ void alloti_sim_collect_garbage(allot_torchsim *sim)
     }
 }
 
+/**
+ * Whether a block is a whole segment of its own. Oversize blocks are, except where segments are
+ * larger than max_split_size (large_segment_size_mb): the rest of one may be oversize too, and the
+ * driver takes no part of a segment back.
+ */
+static bool is_segment(const sim_block *block)
+{
+    return block->range == ALLOT_NONE && !sim_is_split(block);
+}
+
 /** Free oversize blocks from the largest down until `target` bytes are free. */
 static bool release_from(allot_torchsim *sim, uint32_t block, uint64_t target, uint64_t stream)
 {
@@ -78,7 +88,7 @@ static bool release_from(allot_torchsim *sim, uint32_t block, uint64_t target, u
            sim->blocks[block].size >= sim->conf.max_split_size &&
            sim->blocks[block].stream == stream) {
         const uint32_t before = alloti_tree_prev(sim->nodes, block);
-        if (sim->blocks[block].range == ALLOT_NONE) {
+        if (is_segment(&sim->blocks[block])) {
             bytes += sim->blocks[block].size;
             alloti_sim_segment_release(sim, block);
         }
@@ -96,7 +106,7 @@ bool alloti_sim_release_available(allot_torchsim *sim, const sim_request *reques
     const uint64_t size = request->size < max_split ? max_split : request->size;
     const uint32_t block = alloti_sim_cached_from(sim, request->list, request->stream, size);
     if (block != ALLOT_NONE && sim->blocks[block].stream == request->stream &&
-        sim->blocks[block].range == ALLOT_NONE) {
+        is_segment(&sim->blocks[block])) {
         alloti_sim_segment_release(sim, block);
         return true;
     }

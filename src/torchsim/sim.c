@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/options.h"
+#include "core/size_math.h"
 #include "core/status.h"
 
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static allot_status set_fraction(allot_torchsim *sim, double fraction)
                            "a memory fraction needs the size of the device (a limit)");
     }
     sim->has_fraction = true;
-    sim->allowed = (uint64_t)(fraction * (double)sim->limit);
+    sim->allowed = alloti_to_u64(fraction * (double)sim->limit);
     return ALLOT_STATUS_OK;
 }
 

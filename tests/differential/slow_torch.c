@@ -500,7 +500,7 @@ static bool release_oversize(slow_torch *slow, const want *wanted)
     want key = *wanted;
     key.size = key.size < slow->conf.max_split_size ? slow->conf.max_split_size : key.size;
     const uint64_t fit = next_fit(slow, &key, NOWHERE);
-    if (fit != NOWHERE && slow->blocks[fit].range == 0) {
+    if (fit != NOWHERE && slow->blocks[fit].range == 0 && whole_segment(slow, fit)) {
         give_segment(slow, fit);
         return true;
     }
@@ -512,7 +512,7 @@ static bool release_oversize(slow_torch *slow, const want *wanted)
     for (uint64_t at = largest_oversize(slow, wanted, &below); at != NOWHERE && bytes < key.size;
          at = largest_oversize(slow, wanted, &below)) {
         below = slow->blocks[at];
-        if (below.range == 0) {
+        if (below.range == 0 && whole_segment(slow, at)) {
             bytes += below.size;
             give_segment(slow, at);
         }
