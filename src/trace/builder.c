@@ -149,6 +149,7 @@ allot_status alloti_builder_add_loose_event(alloti_builder *builder, const allot
     const allot_status status = alloti_columns_push(&builder->loose, event);
     if (status == ALLOT_STATUS_OK) {
         builder->loose_traits |= event_traits(event);
+        builder->loose_total++;
         *out = row;
     }
     return status;
@@ -159,6 +160,10 @@ allot_status alloti_builder_take_loose_events(alloti_builder *builder, uint32_t 
 {
     alloti_columns *const loose = &builder->loose;
     alloti_columns *const own = &builder->trace->columns[device];
+    if (count > builder->loose_total - builder->loose_taken) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "a trace entry stands in more than one place");
+    }
+    builder->loose_taken += count;
     assert((uint64_t)first + count <= loose->count);
     if (count == loose->count && count != 0 && own->count == 0) {
         *own = *loose;

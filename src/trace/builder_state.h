@@ -11,6 +11,8 @@ struct alloti_builder {
     allot_trace *trace;
     alloti_columns loose;  /**< Events whose device is not known yet. */
     uint32_t loose_traits; /**< What the loose events show. */
+    uint64_t loose_total;  /**< Loose events ever added. */
+    uint64_t loose_taken;  /**< Rows taken, each at most once. */
     alloti_intern strings;
     alloti_intern frames;
     alloti_intern fx;

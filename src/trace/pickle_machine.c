@@ -24,6 +24,18 @@ allot_status alloti_pickle_fail(const alloti_pickle *m, const char *text)
     return alloti_fail(ALLOT_STATUS_FORMAT, "opcode %s %s", OPCODES[*m->opcode], text);
 }
 
+/*
+ * Whether the values held outgrow the file [size on disk]. Only compressed files get there: a byte
+ * that was not compressed makes one value, or one object that counts as seven.
+ */
+static bool expands_too_far(const alloti_pickle *m, uint64_t size)
+{
+    enum { VALUES_MIN = 8 << 20, VALUES_PER_BYTE = 8, VALUES_PER_OBJECT = 7 };
+    const uint64_t values =
+        m->top + m->memo_size + VALUES_PER_OBJECT * alloti_store_object_count(m->store);
+    return values > VALUES_MIN && (values - VALUES_MIN) / VALUES_PER_BYTE > size;
+}
+
 allot_status alloti_pickle_refill(alloti_pickle *m, const uint8_t *keep, size_t want)
 {
     uint64_t done = 0;
@@ -32,6 +44,9 @@ allot_status alloti_pickle_refill(alloti_pickle *m, const uint8_t *keep, size_t 
     allot_status status = alloti_progress_tell(m->progress, done, total);
     if (status != ALLOT_STATUS_OK) {
         return status;
+    }
+    if (expands_too_far(m, total)) {
+        return alloti_pickle_fail(m, "is one of more values than so small a file can mean");
     }
     const size_t ahead = (size_t)(m->cursor - keep);
     alloti_source_consume(m->source, (size_t)(keep - m->base));

@@ -7,6 +7,8 @@
  * extending the container changes the slot, so that all references see the same one.
  *
  * Memory: 8 bytes a value on the stack or in the memo, at most one of each for a byte of the file;
+ * decompressed bytes that make more values than eight for each byte of the compressed file are
+ * refused beyond the first few million;
  * memo indices beyond the bytes read so far and nesting beyond MARKS_MAX are refused; texts are
  * looked at where they lie.
  */

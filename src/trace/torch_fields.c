@@ -58,7 +58,7 @@ allot_status alloti_torch_get_time(const alloti_store *store, torch_field field,
         }
     } else if (alloti_value_get_type(value) == ALLOTI_VALUE_FLOAT) {
         const double us = store->floats[alloti_value_payload(value)];
-        if (us <= (double)limit && us >= -(double)limit) {
+        if (us < (double)limit && us > -(double)limit) {
             *out = (int64_t)llround(us * NS_PER_US);
             return ALLOT_STATUS_OK;
         }

@@ -137,6 +137,11 @@ allot_status alloti_store_string(alloti_store *store, const char *text, size_t l
     return status;
 }
 
+uint64_t alloti_store_object_count(const alloti_store *store)
+{
+    return store->object_count;
+}
+
 static allot_status object_append(torch_object *object, const alloti_value *items, uint64_t count)
 {
     const allot_status status = alloti_array_reserve(&object->items, &object->capacity,

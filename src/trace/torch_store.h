@@ -58,4 +58,7 @@ ALLOT_NODISCARD allot_status alloti_store_use(alloti_store *store, alloti_value 
 /** Turn the outermost value into devices, events, segments, settings and annotations. */
 ALLOT_NODISCARD allot_status alloti_store_finish(alloti_store *store, alloti_value root);
 
+/** Lists and dicts ever made. */
+uint64_t alloti_store_object_count(const alloti_store *store);
+
 #endif /* ALLOTI_TRACE_TORCH_STORE_H */
