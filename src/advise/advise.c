@@ -6,6 +6,7 @@
  * the settings (if that exceeds the limit no search is made); whether the present settings explain
  * a recorded out-of-memory under the limit inferred from it; then the search.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,12 @@ static allot_status check_options(const allot_trace *trace, uint32_t device,
     if (!(options->fraction >= 0.0 && options->fraction <= 1.0)) {
         return alloti_fail(ALLOT_STATUS_INVALID, "fraction %g: want a number above 0, up to 1",
                            options->fraction);
+    }
+    if (options->limit != 0 && options->fraction > 0.0 &&
+        options->fraction * (double)options->limit < (double)ALLOTI_ADVISE_STEP) {
+        return alloti_fail(ALLOT_STATUS_INVALID,
+                           "a fraction of %g of %" PRIu64 " bytes is less than any segment",
+                           options->fraction, options->limit);
     }
     if (options->fraction > 0.0 && options->limit == 0) {
         return alloti_fail(ALLOT_STATUS_INVALID, "a fraction needs a limit to be a fraction of");

@@ -198,14 +198,21 @@ static allot_status find_facts(inference *in)
     const allot_trace *const trace = allot_history_trace(in->history);
     in->stack_count = allot_trace_stack_count(trace);
     in->facts = alloti_alloc_array(in->stack_count + UINT64_C(1), sizeof *in->facts);
-    if (in->facts == NULL) {
-        return alloti_fail_memory(in->stack_count);
+    const uint32_t frame_count = allot_trace_frame_count(trace);
+    uint8_t *const of_frames = alloti_alloc_array(frame_count + UINT64_C(1), sizeof *of_frames);
+    if (in->facts == NULL || of_frames == NULL) {
+        free(of_frames);
+        return alloti_fail_memory(in->stack_count + (uint64_t)frame_count);
+    }
+    for (uint32_t f = 0; f < frame_count; f++) {
+        of_frames[f] = alloti_frame_facts(trace, f);
     }
     for (uint32_t s = 0; s < in->stack_count; s++) {
-        in->facts[s] = (uint8_t)alloti_stack_facts(trace, s);
+        in->facts[s] = alloti_stack_facts(trace, s, of_frames);
         in->has_stacks = in->has_stacks || (in->facts[s] & ALLOTI_STACK_HAS_PYTHON) != 0;
         in->has_model = in->has_model || (in->facts[s] & ALLOTI_STACK_IN_FORWARD) != 0;
     }
+    free(of_frames);
     return ALLOT_STATUS_OK;
 }
 

@@ -66,7 +66,11 @@ static uint64_t step_up(uint64_t size)
 /** Limit of the device that allows `bytes`, given the share that may be used. */
 static uint64_t limit_for(const alloti_search *search, uint64_t bytes)
 {
-    return search->fraction > 0.0 ? (uint64_t)((double)bytes / search->fraction) : bytes;
+    /* UINT64_MAX is no limit. */
+    const uint64_t most = alloti_align_down(UINT64_MAX, ALLOTI_ADVISE_STEP);
+    const uint64_t limit =
+        search->fraction > 0.0 ? alloti_to_u64((double)bytes / search->fraction) : bytes;
+    return limit < most ? limit : most;
 }
 
 /** Begin the search for the smallest limit from a run that finished. */

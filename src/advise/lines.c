@@ -17,7 +17,9 @@
 #include "core/map64.h"
 #include "core/options.h"
 
-enum { DEPTH_MAX = 6 };
+/* A text shows at most PART_MAX bytes of a path and of a name: a stranger's file may give a million
+ * lines one name of a megabyte. */
+enum { DEPTH_MAX = 6, PART_MAX = 200 };
 
 struct allot_lines {
     const allot_trace *trace;
@@ -138,11 +140,14 @@ static bool is_separator(char c)
     return c == '/' || c == '\\';
 }
 
-/* The last `depth` components of a path. */
-static const char *tail_of(const char *path, unsigned depth)
+/* The last `depth` components of a path, at most PART_MAX bytes. */
+static const char *tail_of(const allot_trace *trace, uint32_t file, unsigned depth)
 {
-    const char *at = path + strlen(path);
-    while (at > path) {
+    size_t length = 0;
+    const char *const path = allot_trace_string(trace, file, &length);
+    const char *at = path + length;
+    const char *const least = length > PART_MAX ? at - PART_MAX : path;
+    while (at > least) {
         if (is_separator(at[-1]) && --depth == 0) {
             break;
         }
@@ -169,16 +174,27 @@ typedef struct naming {
     uint32_t *files; /**< [count] Strings. */
     uint8_t *depth;  /**< [count] Last components shown. */
     uint32_t count;
-    uint32_t *file_of; /**< [lines] Index in files. */
+    uint32_t *file_of;  /**< [lines] Index in files. */
+    const char **shown; /**< [count] What is shown of each path. */
 } naming;
+
+static void naming_fini(naming *names)
+{
+    free(names->files);
+    free(names->depth);
+    free(names->file_of);
+    free((void *)names->shown);
+}
 
 static allot_status collect_files(const allot_lines *lines, naming *names)
 {
     names->files = alloti_alloc_array(lines->count + 1, sizeof *names->files);
     names->depth = alloti_alloc_array(lines->count + 1, sizeof *names->depth);
     names->file_of = alloti_alloc_array(lines->count + 1, sizeof *names->file_of);
-    if (names->files == NULL || names->depth == NULL || names->file_of == NULL) {
-        return alloti_fail_memory(lines->count * 9);
+    names->shown = (const char **)alloti_alloc_array(lines->count + 1, sizeof(const char *));
+    if (names->files == NULL || names->depth == NULL || names->file_of == NULL ||
+        names->shown == NULL) {
+        return alloti_fail_memory(lines->count * 17);
     }
     alloti_map64 seen = {0};
     allot_status status = ALLOT_STATUS_OK;
@@ -203,8 +219,7 @@ static allot_status deepen(const allot_trace *trace, naming *names, unsigned dep
     allot_status status = ALLOT_STATUS_OK;
     *is_unique = true;
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < names->count; i++) {
-        const char *const path = allot_trace_string(trace, names->files[i], NULL);
-        const char *const tail = tail_of(path, names->depth[i]);
+        const char *const tail = tail_of(trace, names->files[i], names->depth[i]);
         const uint64_t hash = XXH3_64bits(tail, strlen(tail));
         const uint32_t other = alloti_map64_get(&seen, hash);
         if (other == ALLOT_NONE) {
@@ -226,6 +241,12 @@ static allot_status find_names(const allot_lines *lines, naming *names)
          depth++) {
         status = deepen(lines->trace, names, depth, &is_unique);
     }
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < names->count; i++) {
+        const char *const package =
+            package_path(allot_trace_string(lines->trace, names->files[i], NULL));
+        names->shown[i] =
+            package != NULL ? package : tail_of(lines->trace, names->files[i], names->depth[i]);
+    }
     return status;
 }
 
@@ -237,12 +258,10 @@ static int native_length(const char *name)
     return length == 0 || length > LENGTH_MAX ? LENGTH_MAX : (int)length;
 }
 
-static int format_line(const allot_lines *lines, const allot_line *line, unsigned depth,
+static int format_line(const allot_lines *lines, const allot_line *line, const char *path,
                        char *buffer, size_t size)
 {
-    const char *const path = allot_trace_string(lines->trace, line->filename, NULL);
     const char *const name = allot_trace_string(lines->trace, line->name, NULL);
-    const char *const package = package_path(path);
     switch (line->kind) {
     case ALLOT_LINE_EMPTY:
         return snprintf(buffer, size, "(no frames: autograd, C++ or before recording)");
@@ -252,8 +271,7 @@ static int format_line(const allot_lines *lines, const allot_line *line, unsigne
         return snprintf(buffer, size, "%.*s (C++)", native_length(name),
                         name[0] != '\0' ? name : "??");
     default:
-        return snprintf(buffer, size, "%s:%u (%s)",
-                        package != NULL ? package : tail_of(path, depth), line->line, name);
+        return snprintf(buffer, size, "%.*s:%u (%.*s)", PART_MAX, path, line->line, PART_MAX, name);
     }
 }
 
@@ -266,22 +284,20 @@ static allot_status write_texts(allot_lines *lines)
         status = alloti_fail_memory(lines->count * sizeof *lines->text_start);
     }
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < lines->count; i++) {
-        const unsigned depth = names.depth[names.file_of[i]];
-        const int length = format_line(lines, &lines->lines[i], depth, NULL, 0);
+        const char *const path = names.shown[names.file_of[i]];
+        const int length = format_line(lines, &lines->lines[i], path, NULL, 0);
         const uint64_t room = length < 0 ? 1 : (uint64_t)length + 1;
         status =
             alloti_array_reserve(&lines->text, &lines->text_capacity, lines->text_size + room, 1);
         if (status == ALLOT_STATUS_OK) {
             char *const text = lines->text + lines->text_size;
             text[0] = '\0';
-            format_line(lines, &lines->lines[i], depth, text, (size_t)room);
+            format_line(lines, &lines->lines[i], path, text, (size_t)room);
             lines->text_start[i] = lines->text_size;
             lines->text_size += room;
         }
     }
-    free(names.files);
-    free(names.depth);
-    free(names.file_of);
+    naming_fini(&names);
     return status;
 }
 

@@ -8,9 +8,13 @@
 #include <ctype.h>
 #include <string.h>
 
+/* Of a longer path or name only the beginning is looked at: a stranger's file may use one name of a
+ * megabyte in every frame. */
+enum { HEAD_MAX = 1024 };
+
 static char fold(char c)
 {
-    return c == '\\' ? '/' : (char)tolower((unsigned char)c);
+    return c == '\\' ? '/' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 /* Whether `text` begins with `part` (lower case, '/'). */
@@ -25,17 +29,16 @@ static bool begins_with(const char *text, const char *part)
 
 static const char *find(const char *text, const char *part)
 {
-    for (; *text != '\0'; text++) {
-        if (begins_with(text, part)) {
-            return text;
+    for (size_t i = 0; i < HEAD_MAX && text[i] != '\0'; i++) {
+        if (begins_with(text + i, part)) {
+            return text + i;
         }
     }
     return NULL;
 }
 
-static bool ends_with(const char *text, const char *part)
+static bool ends_with(const char *text, size_t length, const char *part)
 {
-    const size_t length = strlen(text);
     const size_t tail = strlen(part);
     return length >= tail && begins_with(text + length - tail, part);
 }
@@ -63,7 +66,7 @@ static bool is_any(const char *text, const char *const *names, size_t count)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Python frames always have a line. */
-static bool is_native(const char *path, uint32_t line)
+static bool is_native(const char *path, size_t length, uint32_t line)
 {
     static const char *const ENDS[] = {".cpp", ".cc",  ".c",  ".cxx", ".cu", ".cuh",
                                        ".h",   ".hpp", ".so", ".dll", ".s"};
@@ -71,7 +74,7 @@ static bool is_native(const char *path, uint32_t line)
         return true;
     }
     for (size_t i = 0; i < COUNT(ENDS); i++) {
-        if (ends_with(path, ENDS[i])) {
+        if (ends_with(path, length, ENDS[i])) {
             return true;
         }
     }
@@ -134,8 +137,9 @@ alloti_frame_owner alloti_frame_owner_of(const allot_trace *trace, uint32_t fram
                                          const allot_lines_options *options)
 {
     const allot_frame *const f = allot_trace_frame(trace, frame);
-    const char *const path = allot_trace_string(trace, f->filename, NULL);
-    if (is_native(path, f->line)) {
+    size_t length = 0;
+    const char *const path = allot_trace_string(trace, f->filename, &length);
+    if (is_native(path, length, f->line)) {
         return owner_of_native(allot_trace_string(trace, f->name, NULL));
     }
     return is_library_path(path) && !is_own(path, options) ? ALLOTI_FRAME_LIBRARY
@@ -197,23 +201,28 @@ static unsigned facts_of_python(const char *path, const char *name)
     return facts;
 }
 
-unsigned alloti_stack_facts(const allot_trace *trace, uint32_t stack)
+uint8_t alloti_frame_facts(const allot_trace *trace, uint32_t frame)
+{
+    const allot_frame *const f = allot_trace_frame(trace, frame);
+    size_t length = 0;
+    const char *const path = allot_trace_string(trace, f->filename, &length);
+    const char *const name = allot_trace_string(trace, f->name, NULL);
+    if (is_native(path, length, f->line)) {
+        return (uint8_t)facts_of_native(name);
+    }
+    const unsigned plain = is_library_path(path) ? 0 : ALLOTI_STACK_IS_PLAIN;
+    return (uint8_t)(facts_of_python(path, name) | plain);
+}
+
+uint8_t alloti_stack_facts(const allot_trace *trace, uint32_t stack, const uint8_t *frame_facts)
 {
     uint32_t count = 0;
     const uint32_t *const frames = allot_trace_stack(trace, stack, &count);
     unsigned facts = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const allot_frame *const f = allot_trace_frame(trace, frames[i]);
-        const char *const path = allot_trace_string(trace, f->filename, NULL);
-        const char *const name = allot_trace_string(trace, f->name, NULL);
-        if (is_native(path, f->line)) {
-            facts |= facts_of_native(name);
-            continue;
-        }
-        if ((facts & ALLOTI_STACK_HAS_PYTHON) == 0 && !is_library_path(path)) {
-            facts |= ALLOTI_STACK_IS_PLAIN;
-        }
-        facts |= facts_of_python(path, name);
+        /* Only the first Python frame tells whether the stack is plain. */
+        const unsigned mask = (facts & ALLOTI_STACK_HAS_PYTHON) != 0 ? ALLOTI_STACK_IS_PLAIN : 0;
+        facts |= frame_facts[frames[i]] & ~mask;
     }
-    return facts;
+    return (uint8_t)facts;
 }

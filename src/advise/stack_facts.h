@@ -29,7 +29,13 @@ typedef enum alloti_stack_fact {
     ALLOTI_STACK_IS_WORKSPACE = 1 << 7, /**< C++ frames name a workspace of cuBLAS or cuDNN. */
 } alloti_stack_fact;
 
-/** Facts about a stack of the trace (not ALLOT_NONE). O(frames of the stack). */
-unsigned alloti_stack_facts(const allot_trace *trace, uint32_t stack);
+/** Facts that one frame tells; IS_PLAIN if it is a Python frame of the user's. */
+uint8_t alloti_frame_facts(const allot_trace *trace, uint32_t frame);
+
+/**
+ * Facts about a stack of the trace (not ALLOT_NONE), given those of all frames [frame_count].
+ * O(frames of the stack).
+ */
+uint8_t alloti_stack_facts(const allot_trace *trace, uint32_t stack, const uint8_t *frame_facts);
 
 #endif /* ALLOTI_ADVISE_STACK_FACTS_H */

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/size_math.h"
 
 void alloti_comparison_init(alloti_comparison *self, const alloti_model_ops *ops,
                             const alloti_placement *placement, const alloti_model_params *params)
 {
     uint64_t limit = params->limit;
     if (params->fraction > 0.0 && limit != UINT64_MAX) {
-        limit = (uint64_t)((double)limit * params->fraction);
+        limit = alloti_to_u64((double)limit * params->fraction);
     }
     self->model.ops = ops;
     self->placement = placement;

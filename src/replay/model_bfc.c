@@ -188,7 +188,7 @@ static allot_status preallocate(bfc *self)
     if (up->limit == UINT64_MAX) {
         return alloti_fail(ALLOT_STATUS_INVALID, "preallocate needs a limit");
     }
-    up->limit = alloti_align_down((uint64_t)((double)up->limit * self->preallocate), ROUND);
+    up->limit = alloti_align_down(alloti_to_u64((double)up->limit * self->preallocate), ROUND);
     return up->limit == 0 ? ALLOT_STATUS_OK : region_add(self, up->limit);
 }
 

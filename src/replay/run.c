@@ -20,6 +20,7 @@ typedef struct runner {
     uint64_t *blocks; /**< [slots] The model's names, NO_BLOCK where there is none. */
     allot_replay_result *result;
     uint64_t stride; /**< Steps between two samples. */
+    uint64_t sample_max;
     bool has_stopped;
 } runner;
 
@@ -37,7 +38,7 @@ static double fragmentation(const alloti_model_survey *survey)
 static void take_sample(runner *run, uint64_t event)
 {
     allot_replay_result *result = run->result;
-    if (result->samples == NULL || result->sample_count >= run->options->sample_count) {
+    if (result->samples == NULL || result->sample_count >= run->sample_max) {
         return;
     }
     const alloti_model_stats *stats = &run->model->stats;
@@ -282,10 +283,10 @@ static allot_status init(runner *run)
     if (options->sample_count > 0) {
         const uint64_t wanted = options->sample_count > 1 ? options->sample_count - 1 : 1;
         run->stride = run->requests->step_count / wanted + 1;
-        run->result->samples =
-            alloti_alloc_array(options->sample_count, sizeof(*run->result->samples));
+        run->sample_max = run->requests->step_count / run->stride + 2;
+        run->result->samples = alloti_alloc_array(run->sample_max, sizeof(*run->result->samples));
         if (run->result->samples == NULL) {
-            return alloti_fail_memory(options->sample_count * sizeof(*run->result->samples));
+            return alloti_fail_memory(run->sample_max * sizeof(*run->result->samples));
         }
     }
     return make_model(run);
