@@ -213,16 +213,6 @@ static cli_exit write_trace(const allot_trace *trace, allot_trace_format format)
     return code != CLI_OK ? code : closed;
 }
 
-static bool can_be_written(allot_trace_format format)
-{
-    for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
-        if (SUFFIXES[i].format == format) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_binary(allot_trace_format format)
 {
     return format == ALLOT_TRACE_FORMAT_TORCH_PICKLE || format == ALLOT_TRACE_FORMAT_ALLOT;
@@ -237,9 +227,6 @@ static cli_exit export_file(const char *path)
     }
     if (format_name != NULL && format_from_option(format_name, &format) != CLI_OK) {
         return CLI_USAGE;
-    }
-    if (!can_be_written(format)) {
-        return cli_usage("--to %s: this format can be read only", format_name);
     }
     if (is_binary(format) && output_path == NULL && isatty(STDOUT_FILENO) != 0) {
         return cli_usage("%s is no text for a terminal: name a file with -o",
