@@ -7,6 +7,7 @@
 #include "replay/history.h"
 #include "support/check.h"
 #include "support/trace_maker.h"
+#include "trace/builder.h"
 
 static void an_address_used_twice_is_two_allocations(void)
 {
@@ -363,7 +364,35 @@ static void real_snapshots_agree_with_their_segments(void)
     }
 }
 
+static void a_total_that_is_missing_repeats_the_last(void)
+{
+    const uint64_t totals[] = {4096, UINT64_MAX, 1024};
+    alloti_builder *builder = NULL;
+    allot_trace *trace = NULL;
+    allot_history *history = NULL;
+    alloti_event event = ALLOTI_EVENT_INIT;
+    uint32_t device = 0;
+    REQUIRE(CHECK_OK(alloti_builder_create(&builder)));
+    CHECK_OK(alloti_builder_device(builder, ALLOT_MEMORY_DEVICE, 0, &device));
+    CHECK_OK(alloti_builder_intern_stream(builder, 0, &event.stream));
+    for (uint64_t i = 0; i < sizeof totals / sizeof totals[0]; i++) {
+        event.kind = ALLOT_EVENT_ALLOC;
+        event.addr = (i + 1) << 20;
+        event.size = 512;
+        event.total_allocated = totals[i];
+        CHECK_OK(alloti_builder_add_event(builder, device, &event));
+    }
+    REQUIRE(CHECK_OK(alloti_builder_finish(builder, ALLOT_TRACE_FORMAT_CHROME, &trace)));
+    REQUIRE(CHECK_OK(allot_history_create(trace, device, NULL, &history)));
+    CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ALLOCATED, 1), 4096);
+    CHECK_EQ(allot_history_value(history, ALLOT_MEASURE_ALLOCATED, 2), 1024);
+    CHECK_EQ(allot_history_peak(history, ALLOT_MEASURE_ALLOCATED).event, 0);
+    allot_history_destroy(history);
+    allot_trace_destroy(trace);
+}
+
 static const check_test TESTS[] = {
+    {"a_total_that_is_missing_repeats_the_last", a_total_that_is_missing_repeats_the_last},
     {"an_address_used_twice_is_two_allocations", an_address_used_twice_is_two_allocations},
     {"blocks_from_before_the_trace_are_rebuilt", blocks_from_before_the_trace_are_rebuilt},
     {"a_rest_that_is_not_split_off_belongs_to_the_block",

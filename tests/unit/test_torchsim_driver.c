@@ -133,6 +133,12 @@ static int run(allot_torchsim *sim, const faulty *driver, bool *was_passed_on)
             break;
         }
     }
+    while (count > 0) {
+        CHECK_OK(allot_torchsim_free(sim, live[--count]));
+    }
+    CHECK_OK(allot_torchsim_empty_cache(sim));
+    CHECK_EQ(driver->held, 0);
+    CHECK_EQ(ranges_of(sim), driver->ranges);
     return failed;
 }
 
