@@ -54,7 +54,7 @@ typedef struct allot_torch_conf {
     uint64_t pinned_max_round_threshold;  /**< Bytes; ALLOT_TORCH_UNLIMITED for none. */
     uint64_t pinned_max_cached_size;      /**< Bytes; ALLOT_TORCH_UNLIMITED for none. */
     uint64_t max_split_size;              /**< Bytes; ALLOT_TORCH_UNLIMITED for none. */
-    uint64_t max_non_split_rounding;      /**< Bytes. */
+    uint64_t max_non_split_rounding;      /**< Bytes; by default large_segment_size. */
     uint64_t large_segment_size; /**< Bytes of a segment for 1 to 10 MiB, and of a large page. */
     double garbage_collection_threshold; /**< Share of the allowed memory, 0 for off. */
     double per_process_memory_fraction;  /**< Share of the device, 1 for all. */

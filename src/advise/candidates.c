@@ -19,15 +19,13 @@ static bool has_roundup(const allot_torch_conf *conf)
 
 static uint32_t families_of(const allot_torch_conf *conf)
 {
-    allot_torch_conf plain;
-    allot_torch_conf_init(&plain);
     uint32_t families = 0;
     families |= conf->expandable_segments ? ALLOTI_FAMILY_EXPANDABLE : 0;
     families |= conf->max_split_size != ALLOT_TORCH_UNLIMITED ? ALLOTI_FAMILY_MAX_SPLIT : 0;
     families |= has_roundup(conf) ? ALLOTI_FAMILY_ROUNDUP : 0;
     families |= conf->garbage_collection_threshold > 0.0 ? ALLOTI_FAMILY_GC : 0;
     families |=
-        conf->max_non_split_rounding != plain.max_non_split_rounding ? ALLOTI_FAMILY_NON_SPLIT : 0;
+        conf->max_non_split_rounding != conf->large_segment_size ? ALLOTI_FAMILY_NON_SPLIT : 0;
     return families;
 }
 

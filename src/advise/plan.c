@@ -37,12 +37,10 @@ static const uint64_t NON_SPLIT_MIB[] = {32, 64, 128};
 /** The present settings without any that the search turns. */
 static allot_torch_conf plain_conf(const alloti_search *search)
 {
-    allot_torch_conf defaults;
-    allot_torch_conf_init(&defaults);
     allot_torch_conf conf = search->candidates[0].conf;
     conf.expandable_segments = false;
     conf.max_split_size = ALLOT_TORCH_UNLIMITED;
-    conf.max_non_split_rounding = defaults.max_non_split_rounding;
+    conf.max_non_split_rounding = conf.large_segment_size;
     conf.garbage_collection_threshold = 0.0;
     memset(conf.roundup_power2_divisions, 0, sizeof conf.roundup_power2_divisions);
     return conf;

@@ -129,7 +129,7 @@ static bool use_offered_pool(allot_torchsim *sim, sim_request *request)
         return false;
     }
     for (uint32_t pool = 1; pool < sim->pool_count; pool++) {
-        if (!sim->pools[pool].use_on_oom || sim->pools[pool].is_gone) {
+        if (!sim->pools[pool].use_on_oom || sim->pools[pool].use_count == 0) {
             continue;
         }
         sim_request other = *request;

@@ -213,6 +213,7 @@ const char *allot_torch_conf_format(const allot_torch_conf *conf, char *buffer)
 {
     allot_torch_conf defaults;
     allot_torch_conf_init(&defaults);
+    defaults.max_non_split_rounding = conf->large_segment_size;
     text out = {.buffer = buffer, .used = 0};
     buffer[0] = '\0';
     for (size_t i = 0; i < ALLOTI_CONF_KEY_COUNT; i++) {

@@ -374,6 +374,7 @@ allot_status allot_torch_conf_parse(const char *text, allot_torch_conf *conf,
     }
     allot_torch_conf result;
     allot_torch_conf_init(&result);
+    result.max_non_split_rounding = 0; /* not given */
     parser in = {.start = text, .at = text, .notes = notes, .conf = &result};
     while (peek(&in).size > 0) {
         allot_status status = parse_entry(&in);
@@ -383,6 +384,9 @@ allot_status allot_torch_conf_parse(const char *text, allot_torch_conf *conf,
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
+    }
+    if (result.max_non_split_rounding == 0) {
+        result.max_non_split_rounding = result.large_segment_size;
     }
     *conf = result;
     return ALLOT_STATUS_OK;

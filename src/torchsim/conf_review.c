@@ -45,7 +45,7 @@ static void review_collection(const allot_torch_conf *conf, bool limited, bool k
 static void review_split(const allot_torch_conf *conf, allot_torch_notes *notes)
 {
     const bool has_split = conf->max_split_size != ALLOT_TORCH_UNLIMITED;
-    if (!has_split && conf->max_non_split_rounding != CONF_LARGE_BUFFER) {
+    if (!has_split && conf->max_non_split_rounding != conf->large_segment_size) {
         ignored(notes, "max_non_split_rounding_mb does nothing without max_split_size_mb");
     }
     if (has_split && conf->expandable_segments) {

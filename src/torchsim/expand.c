@@ -81,12 +81,13 @@ static allot_status reserve_range(allot_torchsim *sim, const sim_request *reques
         sim_is_small_list(request->list) ? SIM_SMALL_SEGMENT : sim->conf.large_segment_size;
     sim_range range = {.size = alloti_sim_range_size(sim, page), .page = page};
     *out = ALLOT_NONE;
-    if (range.size < request->size) {
-        return ALLOT_STATUS_OK;
-    }
     allot_status status =
         sim->driver.reserve(sim->driver.context, range.size, request->stream, &range.address);
     if (status == ALLOT_STATUS_DEVICE_MEMORY) {
+        return ALLOT_STATUS_OK;
+    }
+    if (status == ALLOT_STATUS_OK && range.size < request->size) {
+        sim->driver.unreserve(sim->driver.context, range.address, range.size);
         return ALLOT_STATUS_OK;
     }
     uint32_t index = ALLOT_NONE;

@@ -256,17 +256,18 @@ static uint64_t expand(slow_torch *slow, const want *wanted)
     if (at == NOWHERE) {
         const uint64_t page = wanted->large ? slow->conf.large_segment_size : 2 * MIB;
         const uint64_t size = up(slow->limit + slow->limit / 8, page);
+        const uint64_t start = slow->next_address;
+        slow->next_address += up(size, 2 * MIB);
         if (size < wanted->size) {
-            return NOWHERE;
+            return NOWHERE; /* Reserved in vain. */
         }
-        at = put(slow, (slow_block){.address = slow->next_address,
+        at = put(slow, (slow_block){.address = start,
                                     .size = size,
-                                    .segment = slow->next_address,
+                                    .segment = start,
                                     .range = size,
                                     .stream = wanted->stream,
                                     .pool = wanted->pool,
                                     .large = wanted->large});
-        slow->next_address += up(size, 2 * MIB);
     }
     uint64_t address = slow->blocks[at].address;
     for (;;) {

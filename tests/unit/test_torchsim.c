@@ -579,6 +579,44 @@ static void a_reserve_setting_bounds_a_single_request(void)
     allot_torchsim_destroy(sim);
 }
 
+/** Both attempts to serve the request reserve a range of 100 MiB in vain. */
+static void a_range_too_small_is_reserved_and_given_back(void)
+{
+    allot_torchsim *sim =
+        make("expandable_segments:True,expandable_segments_reserve:0.1", 1000 * MIB, 0, 0);
+    uint32_t block = 0;
+    CHECK_EQ(allot_torchsim_alloc(sim, 200 * MIB, 0, ALLOT_NONE, &block), ALLOT_STATUS_FRAGMENTED);
+    CHECK_EQ(address_of(sim, take(sim, 90 * MIB)), 200 * MIB);
+    CHECK_EQ(address_of(sim, take(sim, 90 * MIB)), 300 * MIB);
+    allot_torchsim_destroy(sim);
+}
+
+static void a_dropped_pool_offers_nothing(void)
+{
+    allot_torchsim *sim = make("", 90 * MIB, 0, 0);
+    const allot_torch_pool_options options = {.struct_size = sizeof(options), .use_on_oom = true};
+    uint32_t pool = ALLOT_NONE;
+    uint32_t block = ALLOT_NONE;
+    uint32_t rest = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_pool_create(sim, &options, &pool));
+    CHECK_OK(allot_torchsim_alloc(sim, 60 * MIB, 0, pool, &block));
+    give(sim, block);
+    CHECK_OK(allot_torchsim_alloc(sim, 10 * MIB, 0, pool, &rest));
+    CHECK_OK(allot_torchsim_pool_release(sim, pool));
+    CHECK_EQ(allot_torchsim_alloc(sim, 40 * MIB, 0, ALLOT_NONE, &block), ALLOT_STATUS_FRAGMENTED);
+    allot_torchsim_destroy(sim);
+}
+
+static void whole_blocks_may_exceed_a_request_by_a_segment(void)
+{
+    allot_torchsim *sim = make("max_split_size_mb:512,large_segment_size_mb:100", 0, 0, 0);
+    give(sim, take(sim, 622 * MIB));
+    const uint32_t block = take(sim, 522 * MIB);
+    CHECK_EQ(address_of(sim, block), 622 * MIB);
+    CHECK_EQ(address_of(sim, take(sim, 523 * MIB)), 0);
+    allot_torchsim_destroy(sim);
+}
+
 static void mistakes_are_refused(void)
 {
     allot_torchsim *sim = make("", 0, 0, 0);
@@ -800,6 +838,9 @@ static const check_test TESTS[] = {
     TEST(a_release_unmaps_whole_pages_and_gives_empty_ranges_back),
     TEST(blocks_that_cannot_grow_are_preferred),
     TEST(a_reserve_setting_bounds_a_single_request),
+    TEST(a_range_too_small_is_reserved_and_given_back),
+    TEST(a_dropped_pool_offers_nothing),
+    TEST(whole_blocks_may_exceed_a_request_by_a_segment),
     TEST(mistakes_are_refused),
     TEST(options_are_checked),
     TEST(a_copy_goes_its_own_way),
