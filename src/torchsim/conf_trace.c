@@ -86,6 +86,16 @@ static void note_differences(const allot_torch_conf *text, const allot_torch_con
         recorded, written);
 }
 
+/* Whether a string of settings can say these values: PyTorch was never set to others. */
+static bool can_be_said(const allot_torch_conf *values)
+{
+    char text[ALLOT_TORCH_CONF_TEXT_MAX];
+    allot_torch_conf again;
+    allot_torch_conf_init(&again);
+    allot_torch_conf_format(values, text);
+    return allot_torch_conf_parse(text, &again, NULL) == ALLOT_STATUS_OK;
+}
+
 allot_status allot_torch_conf_from_trace(const allot_trace *trace, allot_torch_conf *conf,
                                          allot_torch_notes *notes)
 {
@@ -105,6 +115,11 @@ allot_status allot_torch_conf_from_trace(const allot_trace *trace, allot_torch_c
     }
     *conf = text;
     take_values(trace, conf);
+    if (!can_be_said(conf)) {
+        alloti_conf_note(notes, ALLOT_TORCH_NOTE_IGNORED, ALLOT_NONE,
+                         "the recorded values of the settings are none that PyTorch takes");
+        *conf = text;
+    }
     if (string != NULL) {
         note_differences(&text, conf, notes);
     }
