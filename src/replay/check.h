@@ -19,7 +19,8 @@ typedef struct checker {
     uint64_t limit; /**< UINT64_MAX: refusals come from the recording. */
     uint64_t held;  /**< Bytes that the driver has given out. */
     uint64_t cursor;
-    uint8_t *matched; /**< [events] Completed frees that the model made in another order. */
+    uint8_t *matched; /**< [events] What the model made in another order: completed frees, pools
+                         given back. */
     uint32_t *blocks; /**< [slots] The model's name of each slot's block. */
     bool has_failed;
     allot_replay_check_result *result;

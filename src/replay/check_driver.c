@@ -98,6 +98,40 @@ static uint64_t find_completed(const checker *check, const allot_torch_event *ev
     return check->cursor;
 }
 
+static bool is_giving(const checker *check, uint64_t at)
+{
+    const uint8_t kind = check->events->kind[at];
+    return kind == ALLOT_EVENT_SEGMENT_FREE || kind == ALLOT_EVENT_SEGMENT_UNMAP;
+}
+
+/** Private pools are released in whatever order a hash table has: find this event of one in the
+ * row at the cursor. */
+static uint64_t find_given(const checker *check, const allot_torch_event *event)
+{
+    const allot_events *events = check->events;
+    for (uint64_t at = check->cursor; at < events->count && is_giving(check, at); at++) {
+        if (!check->matched[at] && events->kind[at] == (uint8_t)event->kind &&
+            events->addr[at] == event->address) {
+            return at;
+        }
+    }
+    return check->cursor;
+}
+
+/** Where in the recording the model's event is to be looked for. */
+static uint64_t find_event(const checker *check, const allot_torch_event *event)
+{
+    switch (event->kind) {
+    case ALLOT_EVENT_FREE_COMPLETED:
+        return find_completed(check, event);
+    case ALLOT_EVENT_SEGMENT_FREE:
+    case ALLOT_EVENT_SEGMENT_UNMAP:
+        return event->pool == ALLOT_NONE ? check->cursor : find_given(check, event);
+    default:
+        return check->cursor;
+    }
+}
+
 static void count_equal(checker *check, allot_event_kind kind)
 {
     allot_replay_check_result *result = check->result;
@@ -143,8 +177,7 @@ void alloti_check_event(void *context, const allot_torch_event *event)
         alloti_check_fail(check, event, "the recording ends");
         return;
     }
-    const uint64_t at =
-        event->kind == ALLOT_EVENT_FREE_COMPLETED ? find_completed(check, event) : check->cursor;
+    const uint64_t at = find_event(check, event);
     const char *what = difference(check, at, event);
     if (what != NULL) {
         alloti_check_fail(check, event, what);
@@ -207,9 +240,21 @@ static void give_back(void *context, uint64_t address, uint64_t size)
     ((checker *)context)->held -= size;
 }
 
+/** Whether an address belongs to a range, as far as the device's size tells how large they are. */
+static bool is_in_range(const checker *check, uint64_t address)
+{
+    for (uint64_t i = 0; check->limit != UINT64_MAX && i < check->sim->range_count; i++) {
+        if (address - check->sim->ranges[i].address < check->sim->ranges[i].size) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /**
- * A range begins where the first pages are mapped afterwards, on the way to the same request. If
- * there are none the range was reserved in vain; refusing it has the same effect.
+ * A range begins where the first pages outside of the known ranges are mapped afterwards, on the
+ * way to the same request. If there are none the range was reserved in vain; refusing it has the
+ * same effect.
  */
 static allot_status reserve(void *context, uint64_t size, uint64_t stream, uint64_t *address)
 {
@@ -218,7 +263,7 @@ static allot_status reserve(void *context, uint64_t size, uint64_t stream, uint6
     const allot_events *events = check->events;
     for (uint64_t at = check->cursor;
          at < events->count && !alloti_requests_is_boundary(check->requests, at); at++) {
-        if (events->kind[at] == ALLOT_EVENT_SEGMENT_MAP) {
+        if (events->kind[at] == ALLOT_EVENT_SEGMENT_MAP && !is_in_range(check, events->addr[at])) {
             *address = events->addr[at];
             return ALLOT_STATUS_OK;
         }

@@ -145,6 +145,30 @@ static void a_dropped_pool_leaves_the_default_cache_alone(void)
     CHECK_EQ(result.placement_equal, 3);
 }
 
+/** Two pools without uses are given back in any order. */
+static void unused_pools_are_released_in_any_order(void)
+{
+    recording r = begin();
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 0, 40 * MIB, GRAPH);
+    add(&r, ALLOT_EVENT_ALLOC, 0, 40 * MIB, GRAPH);
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 40 * MIB, 30 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_ALLOC, 40 * MIB, 30 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 160 * MIB, 20 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_ALLOC, 160 * MIB, 20 * MIB, MEMPOOL);
+    add_free(&r, 160 * MIB, 20 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_SEGMENT_FREE, 160 * MIB, 20 * MIB, MEMPOOL); /* It was dropped. */
+    add_free(&r, 0, 40 * MIB, GRAPH);
+    add_free(&r, 40 * MIB, 30 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_SEGMENT_FREE, 0, 40 * MIB, GRAPH);
+    add(&r, ALLOT_EVENT_SEGMENT_FREE, 40 * MIB, 30 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 70 * MIB, 90 * MIB, 0);
+    add(&r, ALLOT_EVENT_ALLOC, 70 * MIB, 90 * MIB, 0);
+    add_segment(&r, 70 * MIB, 90 * MIB, 90 * MIB, true, 0);
+    allot_replay_check_result result;
+    CHECK_OK(check_under(&r, 100 * MIB, &result));
+    CHECK_EQ(result.segment_free_equal, 3);
+}
+
 /** A request that fails with the default pool's cache full is one of a capture. */
 static allot_status check_failure(unsigned pool)
 {
@@ -172,6 +196,7 @@ static const check_test TESTS[] = {
     TEST(a_pool_that_never_splits_is_known_by_its_segments),
     TEST(a_pool_that_was_emptied_in_between_may_split),
     TEST(a_dropped_pool_leaves_the_default_cache_alone),
+    TEST(unused_pools_are_released_in_any_order),
     TEST(a_graph_fails_without_a_release_and_a_mempool_does_not),
 };
 CHECK_MAIN(TESTS)
