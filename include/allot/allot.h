@@ -7,6 +7,7 @@
 #include <allot/base.h>
 #include <allot/compare.h>
 #include <allot/explain.h>
+#include <allot/gpu.h>
 #include <allot/history.h>
 #include <allot/html.h>
 #include <allot/replay.h>

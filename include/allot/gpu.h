@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * GPU profiles: what a card tells a program about itself, as data. The built-in table covers common
+ * NVIDIA cards; more are read from JSON files, such as those written on a real machine.
+ */
+#ifndef ALLOT_GPU_H
+#define ALLOT_GPU_H
+
+#include <allot/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * One list that yields each value of a profile: field, unit, text. The JSON key is the field's
+ * name.
+ */
+#define ALLOT_GPU_FIELD_LIST(X)                                                                    \
+    X(memory_total, "bytes", "memory that the driver reports")                                     \
+    X(memory_context, "bytes", "memory that a CUDA context takes before any allocation")           \
+    X(compute_major, "", "compute capability, before the point")                                   \
+    X(compute_minor, "", "compute capability, after the point")                                    \
+    X(sm_count, "", "streaming multiprocessors")                                                   \
+    X(sm_threads, "", "resident threads per multiprocessor")                                       \
+    X(sm_blocks, "", "resident blocks per multiprocessor")                                         \
+    X(sm_registers, "", "32-bit registers per multiprocessor")                                     \
+    X(sm_shared_size, "bytes", "shared memory per multiprocessor")                                 \
+    X(block_shared_size, "bytes", "shared memory per block")                                       \
+    X(block_shared_optin_size, "bytes", "shared memory per block, on request")                     \
+    X(block_shared_reserved_size, "bytes", "shared memory per block that the system keeps")        \
+    X(l2_size, "bytes", "level-2 cache")                                                           \
+    X(l2_persisting_size, "bytes", "part of the level-2 cache that can be set aside")              \
+    X(clock_khz, "kHz", "highest core clock")                                                      \
+    X(memory_clock_khz, "kHz", "highest memory clock")                                             \
+    X(memory_bus_bits, "bits", "width of the memory bus")                                          \
+    X(copy_engine_count, "", "engines that copy beside running kernels")
+
+typedef enum allot_gpu_field {
+#define ALLOT_GPU_FIELD_ENUM(name, unit, text) ALLOT_GPU_FIELD_##name,
+    ALLOT_GPU_FIELD_LIST(ALLOT_GPU_FIELD_ENUM)
+#undef ALLOT_GPU_FIELD_ENUM
+        ALLOT_GPU_FIELD_COUNT
+} allot_gpu_field;
+
+/** Room for an id or a name, the final NUL included. */
+#define ALLOT_GPU_NAME_MAX 64
+
+/** Where a value of the built-in table comes from. */
+typedef enum allot_gpu_source {
+    ALLOT_GPU_SOURCE_UNKNOWN = 0, /**< An estimate from cards of the same kind. */
+    ALLOT_GPU_SOURCE_GUIDE,       /**< NVIDIA's CUDA programming guide, by compute capability. */
+    ALLOT_GPU_SOURCE_SHEET,       /**< The card's public data sheet or architecture paper. */
+    ALLOT_GPU_SOURCE_REPORT, /**< What programs on real cards printed, to the printed digits. */
+    ALLOT_GPU_SOURCE_FILE,   /**< A profile file. */
+} allot_gpu_source;
+
+/** One profile. Values are in the unit of ALLOT_GPU_FIELD_LIST. */
+typedef struct allot_gpu {
+    size_t struct_size;            /**< sizeof(allot_gpu). */
+    char id[ALLOT_GPU_NAME_MAX];   /**< Short: "rtx4090", "a100-80". */
+    char name[ALLOT_GPU_NAME_MAX]; /**< As the driver says: "NVIDIA GeForce RTX 4090". */
+#define ALLOT_GPU_FIELD_MEMBER(name, unit, text) uint64_t name;
+    ALLOT_GPU_FIELD_LIST(ALLOT_GPU_FIELD_MEMBER)
+#undef ALLOT_GPU_FIELD_MEMBER
+    uint8_t source[ALLOT_GPU_FIELD_COUNT]; /**< allot_gpu_source of each value. */
+} allot_gpu;
+
+/** Number of profiles in the built-in table. Thread-safe. */
+ALLOT_API size_t allot_gpu_count(void);
+
+/** Built-in profile `index`, 0 to allot_gpu_count() - 1, by rising memory, into *out. Thread-safe.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_at(size_t index, allot_gpu *out);
+
+/**
+ * Built-in profile by id; case, blanks, '-' and '_' do not matter ("RTX 4090").
+ *
+ * @return ALLOT_STATUS_NOT_FOUND with the ids that resemble the name. Thread-safe.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_find(const char *id, allot_gpu *out);
+
+/** Value of a field; the text and unit of it. Thread-safe. */
+ALLOT_API uint64_t allot_gpu_value(const allot_gpu *gpu, allot_gpu_field field);
+ALLOT_API const char *allot_gpu_field_name(allot_gpu_field field);
+ALLOT_API const char *allot_gpu_field_unit(allot_gpu_field field);
+ALLOT_API const char *allot_gpu_field_text(allot_gpu_field field);
+
+/** One line about a source: "unknown: an estimate". Thread-safe. */
+ALLOT_API const char *allot_gpu_source_text(allot_gpu_source source);
+
+/**
+ * Read a profile from JSON: {"schema": "allot-gpu/1", "id": ..., "name": ..., FIELD: number, ...}.
+ * Fields that are absent are taken from the built-in card named by "like", else they are an error.
+ *
+ * @return ALLOT_STATUS_FORMAT with what is wrong; ALLOT_STATUS_IO. Thread-safe.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_read(const char *path, allot_gpu *out);
+
+/** Write a profile as such a file. Thread-safe. */
+ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_write(const allot_gpu *gpu, allot_sink sink);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ALLOT_GPU_H */

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* CUDA driver: memory, and the virtual memory calls. */
+#define _GNU_SOURCE /* memfd_create */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "standin/runtime.h"
+
+static void *pointer_of(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+CUDA_ENTRY(int, cuMemGetInfo_v2)(size_t *free, size_t *total)
+{
+    return cudaMemGetInfo(free, total);
+}
+
+CUDA_ENTRY(int, cuMemAlloc_v2)(uint64_t *out, size_t size)
+{
+    void *pointer = NULL;
+    const int status = size == 0 ? CUDA_INVALID_VALUE : cudaMalloc(&pointer, size);
+    *out = (uintptr_t)pointer;
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemAllocPitch_v2)
+(uint64_t *out, size_t *pitch, size_t width, size_t height, unsigned element_size)
+{
+    (void)element_size;
+    void *pointer = NULL;
+    const int status = cudaMallocPitch(&pointer, pitch, width, height);
+    *out = (uintptr_t)pointer;
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemAllocManaged)(uint64_t *out, size_t size, unsigned flags)
+{
+    void *pointer = NULL;
+    const int status = cudaMallocManaged(&pointer, size, flags);
+    *out = (uintptr_t)pointer;
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemFree_v2)(uint64_t address)
+{
+    return cudaFree(pointer_of(address));
+}
+
+CUDA_ENTRY(int, cuMemHostAlloc)(void **out, size_t size, unsigned flags)
+{
+    return cudaHostAlloc(out, size, flags);
+}
+
+CUDA_ENTRY(int, cuMemAllocHost_v2)(void **out, size_t size)
+{
+    return cudaHostAlloc(out, size, 0);
+}
+
+CUDA_ENTRY(int, cuMemFreeHost)(void *pointer)
+{
+    return cudaFreeHost(pointer);
+}
+
+CUDA_ENTRY(int, cuMemHostRegister_v2)(void *pointer, size_t size, unsigned flags)
+{
+    return cudaHostRegister(pointer, size, flags);
+}
+
+CUDA_ENTRY(int, cuMemHostUnregister)(void *pointer)
+{
+    return cudaHostUnregister(pointer);
+}
+
+CUDA_ENTRY(int, cuMemAllocAsync)(uint64_t *out, size_t size, void *stream)
+{
+    void *pointer = NULL;
+    const int status = cudaMallocAsync(&pointer, size, stream);
+    *out = (uintptr_t)pointer;
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemFreeAsync)(uint64_t address, void *stream)
+{
+    return cudaFreeAsync(pointer_of(address), stream);
+}
+
+CUDA_ENTRY(int, cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t size, void *stream)
+{
+    return cudaMemcpyAsync(pointer_of(to), from, size, 1, stream);
+}
+
+CUDA_ENTRY(int, cuMemcpyHtoD_v2)(uint64_t to, const void *from, size_t size)
+{
+    return cudaMemcpy(pointer_of(to), from, size, 1);
+}
+
+CUDA_ENTRY(int, cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t size, void *stream)
+{
+    return cudaMemcpyAsync(to, pointer_of(from), size, 2, stream);
+}
+
+CUDA_ENTRY(int, cuMemcpyDtoH_v2)(void *to, uint64_t from, size_t size)
+{
+    return cudaMemcpy(to, pointer_of(from), size, 2);
+}
+
+CUDA_ENTRY(int, cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t size, void *stream)
+{
+    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, 3, stream);
+}
+
+CUDA_ENTRY(int, cuMemcpyDtoD_v2)(uint64_t to, uint64_t from, size_t size)
+{
+    return cudaMemcpy(pointer_of(to), pointer_of(from), size, 3);
+}
+
+CUDA_ENTRY(int, cuMemcpyAsync)(uint64_t to, uint64_t from, size_t size, void *stream)
+{
+    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, 4, stream);
+}
+
+CUDA_ENTRY(int, cuMemcpy)(uint64_t to, uint64_t from, size_t size)
+{
+    return cudaMemcpy(pointer_of(to), pointer_of(from), size, 4);
+}
+
+CUDA_ENTRY(int, cuMemsetD8Async)(uint64_t to, unsigned char value, size_t size, void *stream)
+{
+    return cudaMemsetAsync(pointer_of(to), value, size, stream);
+}
+
+CUDA_ENTRY(int, cuMemsetD8_v2)(uint64_t to, unsigned char value, size_t size)
+{
+    return cudaMemsetAsync(pointer_of(to), value, size, NULL);
+}
+
+/** 32-bit fills: a value whose bytes differ is written word by word where there are bytes. */
+static int fill_words(uint64_t to, unsigned value, size_t count, void *stream)
+{
+    if (value == (value & 0xffu) * 0x01010101u || !standin_settings()->has_bytes) {
+        return cudaMemsetAsync(pointer_of(to), (int)(value & 0xffu), count * sizeof value, stream);
+    }
+    int status = CUDA_OK;
+    for (size_t i = 0; i < count && status == CUDA_OK; i++) {
+        status =
+            cudaMemcpyAsync(pointer_of(to + i * sizeof value), &value, sizeof value, 1, stream);
+    }
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemsetD32Async)(uint64_t to, unsigned value, size_t count, void *stream)
+{
+    return fill_words(to, value, count, stream);
+}
+
+CUDA_ENTRY(int, cuMemsetD32_v2)(uint64_t to, unsigned value, size_t count)
+{
+    return fill_words(to, value, count, NULL);
+}
+
+CUDA_ENTRY(int, cuIpcGetMemHandle)(cuda_ipc_handle *handle, uint64_t address)
+{
+    return cudaIpcGetMemHandle(handle, pointer_of(address));
+}
+
+CUDA_ENTRY(int, cuIpcOpenMemHandle_v2)(uint64_t *out, cuda_ipc_handle handle, unsigned flags)
+{
+    void *pointer = NULL;
+    const int status = cudaIpcOpenMemHandle(&pointer, handle, flags);
+    *out = (uintptr_t)pointer;
+    return status;
+}
+
+CUDA_ENTRY(int, cuIpcCloseMemHandle)(uint64_t address)
+{
+    return cudaIpcCloseMemHandle(pointer_of(address));
+}
+
+/* ---- questions about addresses ---- */
+
+CUDA_ENTRY(int, cuMemGetAddressRange_v2)(uint64_t *base, size_t *size, uint64_t address)
+{
+    standin *const state = standin_open();
+    const memory_block *const block = memory_find(state, address);
+    if (block != NULL) {
+        if (base != NULL) {
+            *base = block->address;
+        }
+        if (size != NULL) {
+            *size = (size_t)block->size;
+        }
+    }
+    standin_close(state);
+    return block == NULL ? CUDA_INVALID_VALUE : CUDA_OK;
+}
+
+/* Numbers of CUpointer_attribute. */
+enum {
+    POINTER_CONTEXT = 1,
+    POINTER_MEMORY_TYPE = 2,
+    POINTER_DEVICE = 3,
+    POINTER_HOST = 4,
+    POINTER_SYNC_MEMOPS = 6,
+    POINTER_BUFFER_ID = 7,
+    POINTER_IS_MANAGED = 8,
+    POINTER_ORDINAL = 9,
+    POINTER_LEGACY_IPC = 10,
+    POINTER_RANGE_START = 11,
+    POINTER_RANGE_SIZE = 12,
+    POINTER_MAPPED = 13,
+    POINTER_HANDLE_TYPES = 14,
+};
+
+int cuDevicePrimaryCtxRetain(void **context, int device);
+
+static cuda_status answer_device(const memory_block *block, uint64_t address, int attribute,
+                                 void *out)
+{
+    const int type = CUDA_MEMORY_DEVICE;
+    const int one = block->kind == MEMORY_MAPPING ? 0 : 1;
+    switch (attribute) {
+    case POINTER_MEMORY_TYPE:
+        memcpy(out, &type, sizeof type);
+        return CUDA_OK;
+    case POINTER_DEVICE:
+        memcpy(out, &address, sizeof address);
+        return CUDA_OK;
+    case POINTER_BUFFER_ID:
+        memcpy(out, &block->id, sizeof block->id);
+        return CUDA_OK;
+    case POINTER_ORDINAL:
+        memcpy(out, &block->device, sizeof block->device);
+        return CUDA_OK;
+    case POINTER_RANGE_START:
+        memcpy(out, &block->address, sizeof block->address);
+        return CUDA_OK;
+    case POINTER_RANGE_SIZE:
+        memcpy(out, &block->size, sizeof block->size);
+        return CUDA_OK;
+    case POINTER_LEGACY_IPC:
+        memcpy(out, &one, sizeof one);
+        return CUDA_OK;
+    case POINTER_HOST:
+        return CUDA_INVALID_VALUE;
+    default:
+        memset(out, 0, sizeof(int));
+        return CUDA_OK;
+    }
+}
+
+static cuda_status answer_host(const host_range *range, uint64_t address, int attribute, void *out)
+{
+    const int type = CUDA_MEMORY_HOST;
+    const int is_managed = range->kind == HOST_MANAGED ? 1 : 0;
+    switch (attribute) {
+    case POINTER_MEMORY_TYPE:
+        memcpy(out, &type, sizeof type);
+        return CUDA_OK;
+    case POINTER_DEVICE:
+    case POINTER_HOST:
+        memcpy(out, &address, sizeof address);
+        return CUDA_OK;
+    case POINTER_ORDINAL:
+        memcpy(out, &range->device, sizeof range->device);
+        return CUDA_OK;
+    case POINTER_IS_MANAGED:
+        memcpy(out, &is_managed, sizeof is_managed);
+        return CUDA_OK;
+    default:
+        memset(out, 0, sizeof(int));
+        return CUDA_OK;
+    }
+}
+
+CUDA_ENTRY(int, cuPointerGetAttribute)(void *out, int attribute, uint64_t address)
+{
+    standin *const state = standin_open();
+    const memory_block *const block = memory_find(state, address);
+    const host_range *const range = host_find(&state->host, address);
+    uint32_t device = 0;
+    cuda_status status = CUDA_INVALID_VALUE;
+    if (block != NULL) {
+        device = block->device;
+        status = answer_device(block, address, attribute, out);
+    } else if (range != NULL) {
+        device = range->device;
+        status = answer_host(range, address, attribute, out);
+    }
+    standin_close(state);
+    if (status == CUDA_OK && attribute == POINTER_CONTEXT) {
+        status = (cuda_status)cuDevicePrimaryCtxRetain(out, (int)device);
+    }
+    return status;
+}
+
+CUDA_ENTRY(int, cuPointerGetAttributes)
+(unsigned count, const int *attributes, void **out, uint64_t address)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (cuPointerGetAttribute(out[i], attributes[i], address) != CUDA_OK) {
+            memset(out[i], 0, sizeof(int)); /* documented: unknown pointers answer zeros */
+        }
+    }
+    return CUDA_OK;
+}
+
+/* ---- virtual memory ---- */
+
+CUDA_ENTRY(int, cuMemGetAllocationGranularity)
+(size_t *granularity, const cuda_allocation_properties *properties, int option)
+{
+    (void)properties;
+    (void)option;
+    *granularity = STANDIN_GRANULE;
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cuMemAddressReserve)
+(uint64_t *out, size_t size, size_t align, uint64_t wish, unsigned long long flags)
+{
+    if (flags != 0) {
+        return CUDA_INVALID_VALUE;
+    }
+    standin *const state = standin_open();
+    const cuda_status status = vmm_reserve(state, size, align, wish, out);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemAddressFree)(uint64_t address, size_t size)
+{
+    standin *const state = standin_open();
+    const cuda_status status = vmm_unreserve(state, address, size);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemCreate)
+(uint64_t *handle, size_t size, const cuda_allocation_properties *properties,
+ unsigned long long flags)
+{
+    if (properties == NULL || flags != 0) {
+        return CUDA_INVALID_VALUE;
+    }
+    standin *const state = standin_open();
+    const cuda_status status = vmm_create(state, size, properties, handle);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemRelease)(uint64_t handle)
+{
+    standin *const state = standin_open();
+    const cuda_status status = vmm_release(state, handle);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemRetainAllocationHandle)(uint64_t *handle, void *address)
+{
+    standin *const state = standin_open();
+    const cuda_status status = vmm_retain_at(state, (uintptr_t)address, handle);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemMap)
+(uint64_t address, size_t size, size_t offset, uint64_t handle, unsigned long long flags)
+{
+    if (flags != 0) {
+        return CUDA_INVALID_VALUE;
+    }
+    standin *const state = standin_open();
+    const cuda_status status = vmm_map(state, address, size, offset, handle);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemUnmap)(uint64_t address, size_t size)
+{
+    standin *const state = standin_open();
+    /* Unmapping waits for the device, as on real hardware. */
+    stream_synchronize_device(state, standin_this_thread()->device);
+    const cuda_status status = vmm_unmap(state, address, size);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemSetAccess)
+(uint64_t address, size_t size, const cuda_access *access, size_t count)
+{
+    standin *const state = standin_open();
+    const cuda_status status = vmm_set_access(state, address, size, access, count);
+    standin_close(state);
+    return status;
+}
+
+CUDA_ENTRY(int, cuMemGetAccess)
+(unsigned long long *flags, const cuda_location *location, uint64_t address)
+{
+    enum { READ_WRITE = 3 };
+    standin *const state = standin_open();
+    const memory_block *const block = memory_find(state, address);
+    if (block != NULL) {
+        *flags = block->is_readable && location->id == (int)block->device ? READ_WRITE : 0;
+    }
+    standin_close(state);
+    return block == NULL ? CUDA_INVALID_VALUE : CUDA_OK;
+}
+
+CUDA_ENTRY(int, cuMemGetAllocationPropertiesFromHandle)
+(cuda_allocation_properties *properties, uint64_t handle)
+{
+    standin *const state = standin_open();
+    const vmm_physical *const physical = vmm_find(state, handle);
+    if (physical != NULL) {
+        *properties = physical->properties;
+    }
+    standin_close(state);
+    return physical == NULL ? CUDA_INVALID_VALUE : CUDA_OK;
+}
+
+/* A handle goes to another process as a file that says how large it is and whose. */
+typedef struct shared_handle {
+    uint64_t size;
+    uint64_t device;
+} shared_handle;
+
+enum { HANDLE_FILE = 1 };
+
+CUDA_ENTRY(int, cuMemExportToShareableHandle)
+(int *out, uint64_t handle, int type, unsigned long long flags)
+{
+    standin *const state = standin_open();
+    const vmm_physical *const physical = vmm_find(state, handle);
+    const shared_handle shared =
+        physical == NULL ? (shared_handle){0} : (shared_handle){physical->size, physical->device};
+    standin_close(state);
+    if (shared.size == 0 || type != HANDLE_FILE || flags != 0) {
+        return CUDA_INVALID_VALUE;
+    }
+    const int file = memfd_create("allot-standin-handle", MFD_CLOEXEC);
+    if (file < 0 || write(file, &shared, sizeof shared) != (ssize_t)sizeof shared) {
+        if (file >= 0) {
+            close(file);
+        }
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *out = file;
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cuMemImportFromShareableHandle)(uint64_t *handle, void *system_handle, int type)
+{
+    shared_handle shared = {0};
+    const int file = (int)(intptr_t)system_handle;
+    if (type != HANDLE_FILE || pread(file, &shared, sizeof shared, 0) != (ssize_t)sizeof shared ||
+        shared.size == 0 || shared.size % STANDIN_GRANULE != 0 ||
+        shared.device >= standin_settings()->device_count) {
+        return CUDA_INVALID_VALUE;
+    }
+    standin *const state = standin_open();
+    const cuda_status status = vmm_import(state, shared.size, (uint32_t)shared.device, -1, handle);
+    standin_close(state);
+    return status;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles as JSON files, through yajl. */
+#include <allot/gpu.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_gen.h>
+#include <yajl/yajl_tree.h>
+
+#include "core/status.h"
+
+static const char SCHEMA[] = "allot-gpu/1";
+enum { FILE_MAX = 1 << 16 };
+
+static uint64_t *place_of(allot_gpu *gpu, allot_gpu_field field)
+{
+    switch (field) {
+#define PLACE(name, unit, text)                                                                    \
+    case ALLOT_GPU_FIELD_##name:                                                                   \
+        return &gpu->name;
+        ALLOT_GPU_FIELD_LIST(PLACE)
+#undef PLACE
+    case ALLOT_GPU_FIELD_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+static yajl_val member(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    return yajl_tree_get(object, path, yajl_t_any);
+}
+
+static allot_status take_text(yajl_val root, const char *key, char *out, bool is_required)
+{
+    const yajl_val value = member(root, key);
+    if (value == NULL && !is_required) {
+        return ALLOT_STATUS_OK;
+    }
+    const char *const text = YAJL_GET_STRING(value);
+    if (text == NULL || text[0] == '\0' || strlen(text) >= ALLOT_GPU_NAME_MAX) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\": expected a text of up to %d bytes", key,
+                           ALLOT_GPU_NAME_MAX - 1);
+    }
+    memcpy(out, text, strlen(text) + 1);
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status take_field(yajl_val root, allot_gpu_field field, bool has_base, allot_gpu *out)
+{
+    const char *const key = allot_gpu_field_name(field);
+    const yajl_val value = member(root, key);
+    if (value == NULL && has_base) {
+        return ALLOT_STATUS_OK;
+    }
+    if (value == NULL) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\" is missing and there is no \"like\"", key);
+    }
+    if (!YAJL_IS_INTEGER(value) || YAJL_GET_INTEGER(value) < 0) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\": expected a whole number", key);
+    }
+    *place_of(out, field) = (uint64_t)YAJL_GET_INTEGER(value);
+    out->source[field] = ALLOT_GPU_SOURCE_FILE;
+    return ALLOT_STATUS_OK;
+}
+
+/** Numbers that later code divides by or sizes arrays with must be sensible. */
+static allot_status check(const allot_gpu *gpu)
+{
+    if (gpu->memory_total == 0 || gpu->memory_total > UINT64_C(1) << 44 ||
+        gpu->memory_context > gpu->memory_total || gpu->compute_major == 0 ||
+        gpu->compute_major > 99 || gpu->compute_minor > 9 || gpu->sm_count == 0 ||
+        gpu->sm_count > 4096 || gpu->sm_threads == 0 || gpu->sm_blocks == 0) {
+        return alloti_fail(ALLOT_STATUS_FORMAT, "a value is out of range (memory_total, "
+                                                "memory_context, compute_*, sm_*)");
+    }
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status take_all(yajl_val root, allot_gpu *out)
+{
+    char schema[ALLOT_GPU_NAME_MAX] = "";
+    char like[ALLOT_GPU_NAME_MAX] = "";
+    allot_gpu gpu = {.struct_size = sizeof gpu};
+    allot_status status = take_text(root, "schema", schema, true);
+    if (status == ALLOT_STATUS_OK && strcmp(schema, SCHEMA) != 0) {
+        status = alloti_fail(ALLOT_STATUS_VERSION, "\"schema\": expected %s", SCHEMA);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = take_text(root, "like", like, false);
+    }
+    if (status == ALLOT_STATUS_OK && like[0] != '\0') {
+        status = allot_gpu_find(like, &gpu);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = take_text(root, "id", gpu.id, true);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = take_text(root, "name", gpu.name, true);
+    }
+    for (unsigned i = 0; i < ALLOT_GPU_FIELD_COUNT && status == ALLOT_STATUS_OK; i++) {
+        status = take_field(root, (allot_gpu_field)i, like[0] != '\0', &gpu);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = check(&gpu);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        *out = gpu;
+    }
+    return status;
+}
+
+static allot_status read_file(const char *path, char *text)
+{
+    FILE *const file = fopen(path, "rb");
+    if (file == NULL) {
+        return alloti_fail(ALLOT_STATUS_IO, "%s", strerror(errno));
+    }
+    const size_t size = fread(text, 1, FILE_MAX, file);
+    const bool has_failed = ferror(file) != 0;
+    fclose(file);
+    if (has_failed || size == FILE_MAX) {
+        return alloti_fail(has_failed ? ALLOT_STATUS_IO : ALLOT_STATUS_FORMAT,
+                           has_failed ? "cannot be read" : "too long for a profile");
+    }
+    text[size] = '\0';
+    return ALLOT_STATUS_OK;
+}
+
+allot_status allot_gpu_read(const char *path, allot_gpu *out)
+{
+    char *const text = malloc(FILE_MAX + 1);
+    if (text == NULL) {
+        return alloti_fail_memory(FILE_MAX + 1);
+    }
+    allot_status status = read_file(path, text);
+    if (status == ALLOT_STATUS_OK) {
+        char error[256] = "";
+        const yajl_val root = yajl_tree_parse(text, error, sizeof error);
+        status = root == NULL ? alloti_fail(ALLOT_STATUS_FORMAT, "not JSON: %s", error)
+                              : take_all(root, out);
+        yajl_tree_free(root);
+    }
+    free(text);
+    return status == ALLOT_STATUS_OK ? status : alloti_fail_prefix(status, "%s: ", path);
+}
+
+static void put_text(yajl_gen json, const char *text)
+{
+    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+}
+
+allot_status allot_gpu_write(const allot_gpu *gpu, allot_sink sink)
+{
+    const yajl_gen json = yajl_gen_alloc(NULL);
+    if (json == NULL) {
+        return alloti_fail_memory(0);
+    }
+    yajl_gen_config(json, yajl_gen_beautify, 1);
+    yajl_gen_map_open(json);
+    put_text(json, "schema");
+    put_text(json, SCHEMA);
+    put_text(json, "id");
+    put_text(json, gpu->id);
+    put_text(json, "name");
+    put_text(json, gpu->name);
+    for (unsigned i = 0; i < ALLOT_GPU_FIELD_COUNT; i++) {
+        put_text(json, allot_gpu_field_name((allot_gpu_field)i));
+        yajl_gen_integer(json, (long long)allot_gpu_value(gpu, (allot_gpu_field)i));
+    }
+    yajl_gen_map_close(json);
+    const unsigned char *text = NULL;
+    size_t size = 0;
+    yajl_gen_get_buf(json, &text, &size);
+    const allot_status status = sink.write(sink.context, text, size);
+    yajl_gen_free(json);
+    return status;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "standin/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "standin/state.h"
+
+static const uint64_t GRAPH_MARK = UINT64_C(0x616c6c6f74677261);
+static const uint64_t NODE_MARK = UINT64_C(0x616c6c6f746e6f64);
+static const uint64_t EXEC_MARK = UINT64_C(0x616c6c6f74657865);
+static const uint64_t OBJECT_MARK = UINT64_C(0x616c6c6f746f626a);
+
+/* ---- nodes and graphs ---- */
+
+cuda_status graph_create(standin_graph **out)
+{
+    standin_graph *const graph = calloc(1, sizeof *graph);
+    if (graph == NULL) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    graph->mark = GRAPH_MARK;
+    *out = graph;
+    return CUDA_OK;
+}
+
+standin_graph *graph_get(void *handle)
+{
+    standin_graph *const graph = handle;
+    return graph != NULL && graph->mark == GRAPH_MARK ? graph : NULL;
+}
+
+graph_node *graph_node_get(void *handle)
+{
+    graph_node *const node = handle;
+    return node != NULL && node->mark == NODE_MARK ? node : NULL;
+}
+
+static void free_node(graph_node *node)
+{
+    node->mark = 0;
+    free(node->dependencies);
+    free(node);
+}
+
+void graph_node_destroy(graph_node *node)
+{
+    standin_graph *const graph = node->graph;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < graph->node_count; i++) {
+        graph_node *const other = graph->nodes[i];
+        if (other == node) {
+            continue;
+        }
+        uint64_t count = 0;
+        for (uint64_t j = 0; j < other->dependency_count; j++) {
+            if (other->dependencies[j] != node) {
+                other->dependencies[count++] = other->dependencies[j];
+            }
+        }
+        other->dependency_count = count;
+        graph->nodes[kept++] = other;
+    }
+    graph->node_count = kept;
+    free_node(node);
+}
+
+cuda_status graph_add(standin_graph *graph, graph_node_type type, graph_node *const *dependencies,
+                      uint64_t count, graph_node **out)
+{
+    graph_node *const node = calloc(1, sizeof *node);
+    if (node == NULL ||
+        alloti_array_reserve(&graph->nodes, &graph->node_capacity, graph->node_count + 1,
+                             sizeof(graph_node *)) != ALLOT_STATUS_OK ||
+        alloti_array_reserve(&node->dependencies, &node->dependency_capacity, count,
+                             sizeof(graph_node *)) != ALLOT_STATUS_OK) {
+        free(node);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    node->mark = NODE_MARK;
+    node->graph = graph;
+    node->type = type;
+    for (uint64_t i = 0; i < count; i++) {
+        node->dependencies[node->dependency_count++] = dependencies[i];
+        dependencies[i]->has_dependents = true;
+    }
+    graph->nodes[graph->node_count++] = node;
+    *out = node;
+    return CUDA_OK;
+}
+
+void graph_destroy(standin *state, standin_graph *graph)
+{
+    for (uint64_t i = 0; i < graph->node_count; i++) {
+        free_node(graph->nodes[i]);
+    }
+    for (uint64_t i = 0; i < graph->object_count; i++) {
+        (void)graph_object_release(state, graph->objects[i].object, graph->objects[i].count);
+    }
+    graph->mark = 0;
+    free(graph->nodes);
+    free(graph->objects);
+    free(graph);
+}
+
+/* ---- user objects ---- */
+
+cuda_status graph_object_create(void *pointer, void (*destroy)(void *), uint64_t references,
+                                graph_user_object **out)
+{
+    graph_user_object *const object = calloc(1, sizeof *object);
+    if (object == NULL) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *object = (graph_user_object){
+        .mark = OBJECT_MARK, .pointer = pointer, .destroy = destroy, .references = references};
+    *out = object;
+    return CUDA_OK;
+}
+
+graph_user_object *graph_object_get(void *handle)
+{
+    graph_user_object *const object = handle;
+    return object != NULL && object->mark == OBJECT_MARK ? object : NULL;
+}
+
+cuda_status graph_object_release(standin *state, graph_user_object *object, uint64_t count)
+{
+    if (count > object->references) {
+        return CUDA_INVALID_VALUE;
+    }
+    object->references -= count;
+    if (object->references != 0) {
+        return CUDA_OK;
+    }
+    stream_state *const streams = &state->streams;
+    if (object->destroy != NULL &&
+        alloti_array_reserve(&streams->due, &streams->due_capacity, streams->due_count + 1,
+                             sizeof *streams->due) == ALLOT_STATUS_OK) {
+        streams->due[streams->due_count++] =
+            (stream_callback){.run = object->destroy, .data = object->pointer};
+    }
+    object->mark = 0;
+    free(object);
+    return CUDA_OK;
+}
+
+cuda_status graph_retain_object(standin_graph *graph, graph_user_object *object, uint64_t count,
+                                bool is_moved)
+{
+    if (alloti_array_reserve(&graph->objects, &graph->object_capacity, graph->object_count + 1,
+                             sizeof *graph->objects) != ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    graph->objects[graph->object_count++] = (graph_reference){object, count};
+    object->references += is_moved ? 0 : count;
+    return CUDA_OK;
+}
+
+/* ---- instantiated graphs ---- */
+
+cuda_status graph_instantiate(standin_graph *graph, uint64_t flags, graph_exec **out)
+{
+    graph_exec *const exec = calloc(1, sizeof *exec);
+    stream_callback *const callbacks =
+        alloti_calloc_array(graph->node_count + 1, sizeof *callbacks);
+    if (exec == NULL || callbacks == NULL) {
+        free(exec);
+        free(callbacks);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *exec = (graph_exec){
+        .mark = EXEC_MARK, .flags = flags, .node_count = graph->node_count, .callbacks = callbacks};
+    for (uint64_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i]->type == GRAPH_NODE_HOST) {
+            callbacks[exec->callback_count++] = graph->nodes[i]->callback;
+        }
+    }
+    *out = exec;
+    return CUDA_OK;
+}
+
+graph_exec *graph_exec_get(void *handle)
+{
+    graph_exec *const exec = handle;
+    return exec != NULL && exec->mark == EXEC_MARK ? exec : NULL;
+}
+
+void graph_exec_destroy(graph_exec *exec)
+{
+    exec->mark = 0;
+    free(exec->callbacks);
+    free(exec);
+}
+
+cuda_status graph_launch(standin *state, graph_exec *exec, standin_stream *stream)
+{
+    cuda_status status = stream_work(state, stream);
+    for (uint64_t i = 0; i < exec->callback_count && status == CUDA_OK; i++) {
+        status = stream_call(state, stream, &exec->callbacks[i]);
+    }
+    state->values.launches += exec->node_count;
+    return status;
+}
+
+/* ---- capture ---- */
+
+bool graph_capture_is_active(const graph_capture *capture)
+{
+    return capture->graph != NULL;
+}
+
+void graph_capture_let_go(graph_capture *capture)
+{
+    if (capture != NULL && --capture->references == 0) {
+        free(capture);
+    }
+}
+
+/** Make a stream part of a capture. */
+static void enter(standin_stream *stream, graph_capture *capture)
+{
+    stream->capture = capture;
+    stream->tail_count = 0;
+    capture->references++;
+}
+
+cuda_status graph_capture_begin(standin *state, standin_stream *stream, standin_graph *graph)
+{
+    static uint64_t captures; /* guarded by the process's lock, like everything here */
+    if (stream == state->streams.defaults[stream->device]) {
+        return CUDA_CAPTURE_UNSUPPORTED;
+    }
+    if (stream->capture != NULL) {
+        return CUDA_ILLEGAL_STATE;
+    }
+    graph_capture *const capture = calloc(1, sizeof *capture);
+    standin_graph *into = graph;
+    if (capture == NULL || (into == NULL && graph_create(&into) != CUDA_OK)) {
+        free(capture);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *capture = (graph_capture){.id = ++captures, .graph = into, .origin = stream};
+    enter(stream, capture);
+    return CUDA_OK;
+}
+
+static cuda_status add_tail(standin_stream *stream, graph_node *node)
+{
+    for (uint64_t i = 0; i < stream->tail_count; i++) {
+        if (stream->tails[i] == node) {
+            return CUDA_OK;
+        }
+    }
+    if (alloti_array_reserve(&stream->tails, &stream->tail_capacity, stream->tail_count + 1,
+                             sizeof(graph_node *)) != ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    stream->tails[stream->tail_count++] = node;
+    return CUDA_OK;
+}
+
+cuda_status graph_capture_set_tails(standin_stream *stream, graph_node *const *nodes,
+                                    uint64_t count, bool is_added)
+{
+    if (!is_added) {
+        stream->tail_count = 0;
+    }
+    cuda_status status = CUDA_OK;
+    for (uint64_t i = 0; i < count && status == CUDA_OK; i++) {
+        status = add_tail(stream, nodes[i]);
+    }
+    return status;
+}
+
+cuda_status graph_capture_work(standin_stream *stream, graph_node_type type,
+                               const stream_callback *callback)
+{
+    graph_node *node = NULL;
+    const cuda_status status =
+        graph_add(stream->capture->graph, type, stream->tails, stream->tail_count, &node);
+    if (status != CUDA_OK) {
+        return status;
+    }
+    if (callback != NULL) {
+        node->callback = *callback;
+    }
+    return graph_capture_set_tails(stream, &node, 1, false);
+}
+
+cuda_status graph_capture_record(standin_event *event, standin_stream *stream)
+{
+    if (alloti_array_reserve(&event->tails, &event->tail_capacity, stream->tail_count,
+                             sizeof(graph_node *)) != ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    for (uint64_t i = 0; i < stream->tail_count; i++) {
+        event->tails[i] = stream->tails[i];
+    }
+    event->tail_count = stream->tail_count;
+    if (event->capture != stream->capture) {
+        graph_capture_let_go(event->capture);
+        event->capture = stream->capture;
+        event->capture->references++;
+    }
+    return CUDA_OK;
+}
+
+cuda_status graph_capture_join(standin_event *event, standin_stream *stream)
+{
+    if (stream->capture != NULL && stream->capture != event->capture) {
+        return CUDA_CAPTURE_MERGE;
+    }
+    if (stream->capture == NULL) {
+        enter(stream, event->capture);
+    }
+    return graph_capture_set_tails(stream, event->tails, event->tail_count, true);
+}
+
+/** Whether a node is among the stream's tails or something in the graph depends on it. */
+static bool is_joined(const graph_node *node, const standin_stream *origin)
+{
+    for (uint64_t i = 0; i < origin->tail_count; i++) {
+        if (origin->tails[i] == node) {
+            return true;
+        }
+    }
+    return node->has_dependents;
+}
+
+/** Take all streams out of a capture; false if one was not joined to the first. */
+static bool leave_all(standin *state, graph_capture *capture)
+{
+    bool are_joined = true;
+    const standin_stream *const origin = capture->origin;
+    for (uint64_t i = 0; i < state->streams.slot_count; i++) {
+        standin_stream *const stream = state->streams.streams[i];
+        if (stream == NULL || stream->capture != capture || stream == origin) {
+            continue;
+        }
+        for (uint64_t j = 0; j < stream->tail_count; j++) {
+            are_joined = are_joined && is_joined(stream->tails[j], origin);
+        }
+        stream->capture = NULL;
+        stream->tail_count = 0;
+        graph_capture_let_go(capture);
+    }
+    return are_joined;
+}
+
+cuda_status graph_capture_end(standin *state, standin_stream *stream, standin_graph **out)
+{
+    graph_capture *const capture = stream->capture;
+    if (capture == NULL) {
+        return CUDA_ILLEGAL_STATE;
+    }
+    if (capture->origin != stream) {
+        return CUDA_CAPTURE_UNMATCHED;
+    }
+    const bool are_joined = leave_all(state, capture);
+    standin_graph *const graph = capture->graph;
+    capture->graph = NULL;
+    stream->capture = NULL;
+    stream->tail_count = 0;
+    graph_capture_let_go(capture);
+    if (!are_joined) {
+        graph_destroy(state, graph);
+        *out = NULL;
+        return CUDA_CAPTURE_UNJOINED;
+    }
+    *out = graph;
+    return CUDA_OK;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "standin/memory.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/size_math.h"
+#include "standin/bytes.h"
+#include "standin/state.h"
+
+void memory_init(memory_state *memory, const standin_config *config)
+{
+    *memory = (memory_state){.next_id = 1};
+    for (unsigned i = 0; i < config->device_count; i++) {
+        memory->devices[i].total = config->limit;
+    }
+}
+
+void memory_fini(memory_state *memory)
+{
+    free(memory->blocks);
+    free(memory->free_slots);
+}
+
+bool memory_extent(uint64_t size, uint64_t *out)
+{
+    return size != 0 && alloti_align_up(size, STANDIN_GRANULE, out);
+}
+
+static bool charge(memory_device *device, uint64_t bytes)
+{
+    if (bytes > device->total - device->used) {
+        return false;
+    }
+    device->used += bytes;
+    if (device->used > device->peak) {
+        device->peak = device->used;
+    }
+    return true;
+}
+
+cuda_status memory_ensure_context(standin *state, uint32_t device)
+{
+    memory_device *const at = &state->memory.devices[device];
+    if (!at->has_context) {
+        if (!charge(at, state->config.context)) {
+            return CUDA_OUT_OF_MEMORY;
+        }
+        at->has_context = true;
+    }
+    return CUDA_OK;
+}
+
+cuda_status memory_charge(standin *state, uint32_t device, uint64_t bytes)
+{
+    const cuda_status status = memory_ensure_context(state, device);
+    if (status != CUDA_OK) {
+        return status;
+    }
+    memory_device *const at = &state->memory.devices[device];
+    if (charge(at, bytes)) {
+        return CUDA_OK;
+    }
+    /* What the pools hold and nobody uses goes before an allocation fails. */
+    pool_trim_device(state, device);
+    return charge(at, bytes) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+void memory_refund(standin *state, uint32_t device, uint64_t bytes)
+{
+    state->memory.devices[device].used -= bytes;
+}
+
+static bool take_slot(memory_state *memory, uint32_t *out)
+{
+    if (memory->free_count != 0) {
+        *out = memory->free_slots[--memory->free_count];
+        return true;
+    }
+    if (memory->block_count >= ALLOT_NONE - 1 ||
+        alloti_array_reserve(&memory->blocks, &memory->block_capacity, memory->block_count + 1,
+                             sizeof *memory->blocks) != ALLOT_STATUS_OK ||
+        /* Room to give every slot back, so that forgetting cannot fail. */
+        alloti_array_reserve(&memory->free_slots, &memory->free_capacity, memory->block_count + 1,
+                             sizeof *memory->free_slots) != ALLOT_STATUS_OK) {
+        return false;
+    }
+    *out = (uint32_t)memory->block_count++;
+    return true;
+}
+
+cuda_status memory_enter(standin *state, const memory_block *block, uint32_t *index)
+{
+    memory_state *const memory = &state->memory;
+    uint32_t slot = 0;
+    if (!take_slot(memory, &slot)) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    memory->blocks[slot] = *block;
+    memory->blocks[slot].id = memory->next_id++;
+    memory->allocations++;
+    address_set_owner(&state->space, block->address, block->extent, slot);
+    if (index != NULL) {
+        *index = slot;
+    }
+    return CUDA_OK;
+}
+
+void memory_forget(standin *state, uint32_t index)
+{
+    memory_state *const memory = &state->memory;
+    memory_block *const block = &memory->blocks[index];
+    address_set_owner(&state->space, block->address, block->extent, ALLOT_NONE);
+    *block = (memory_block){0};
+    memory->free_slots[memory->free_count++] = index;
+}
+
+cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memory_kind kind,
+                            uint64_t *address)
+{
+    uint64_t extent = 0;
+    if (!memory_extent(size, &extent)) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    cuda_status status = memory_charge(state, device, extent);
+    if (status != CUDA_OK) {
+        return status;
+    }
+    uint64_t begin = 0;
+    if (address_take(&state->space, extent, STANDIN_GRANULE, &begin) != ALLOT_STATUS_OK) {
+        memory_refund(state, device, extent);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    const memory_block block = {.address = begin,
+                                .size = size,
+                                .extent = extent,
+                                .device = device,
+                                .kind = kind,
+                                .is_readable = true};
+    status = bytes_commit(state, begin, extent);
+    if (status == CUDA_OK) {
+        status = memory_enter(state, &block, NULL);
+    }
+    if (status != CUDA_OK) {
+        (void)!address_give(&state->space, begin, extent);
+        memory_refund(state, device, extent);
+        return status;
+    }
+    *address = begin;
+    return CUDA_OK;
+}
+
+cuda_status memory_release(standin *state, uint64_t address, memory_kind kind)
+{
+    const uint32_t index = address_owner(&state->space, address);
+    if (index == ALLOT_NONE) {
+        return CUDA_INVALID_VALUE;
+    }
+    const memory_block block = state->memory.blocks[index];
+    if (block.address != address || block.kind != kind) {
+        return CUDA_INVALID_VALUE;
+    }
+    memory_forget(state, index);
+    bytes_release(state, address, block.extent);
+    memory_refund(state, block.device, block.extent);
+    /* Without host memory for the array of free ranges the addresses are lost, which 32 TiB bear.
+     */
+    (void)!address_give(&state->space, address, block.extent);
+    return CUDA_OK;
+}
+
+memory_block *memory_find(const standin *state, uint64_t address)
+{
+    const uint32_t index = address_owner(&state->space, address);
+    return index == ALLOT_NONE ? NULL : &state->memory.blocks[index];
+}
+
+bool memory_check(const standin *state)
+{
+    uint64_t used[STANDIN_DEVICES_MAX] = {0};
+    for (unsigned i = 0; i < state->config.device_count; i++) {
+        used[i] = state->memory.devices[i].has_context ? state->config.context : 0;
+    }
+    for (uint64_t i = 0; i < state->memory.block_count; i++) {
+        const memory_block *const block = &state->memory.blocks[i];
+        if (block->kind == MEMORY_PLAIN || block->kind == MEMORY_SYMBOL) {
+            used[block->device] += block->extent;
+        }
+        if (block->kind != MEMORY_NONE &&
+            address_owner(&state->space, block->address) != (uint32_t)i) {
+            return false;
+        }
+    }
+    vmm_count(state, used);
+    pool_count(state, used);
+    for (unsigned i = 0; i < state->config.device_count; i++) {
+        if (used[i] != state->memory.devices[i].used) {
+            return false;
+        }
+    }
+    return address_space_check(&state->space);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Stream-ordered memory pools (cudaMallocAsync). A freed block stays in its pool: the stream that
+ * freed it takes it again at once, others once they are ordered after the free or the free is
+ * finished. Waiting for a stream or device gives what is free back to the device, down to the
+ * pool's release threshold; so does an allocation that would fail. A block is used again for a
+ * request of at least half its size, and is not divided.
+ *
+ * Not thread-safe: guarded by the process's lock.
+ */
+#ifndef ALLOTI_STANDIN_POOL_H
+#define ALLOTI_STANDIN_POOL_H
+
+#include <allot/base.h>
+
+#include "standin/abi.h"
+#include "standin/config.h"
+#include "standin/stream.h"
+
+struct standin;
+
+typedef struct pool_cached {
+    uint64_t address;
+    uint64_t extent;
+    stream_point freed; /**< When. */
+} pool_cached;
+
+typedef struct standin_pool {
+    uint64_t mark;
+    uint32_t device;
+    bool is_default;
+    uint64_t threshold;
+    uint64_t reserved;
+    uint64_t reserved_peak;
+    uint64_t used;
+    uint64_t used_peak;
+    int reuse[3]; /**< The three attributes about reuse: kept, not interpreted. */
+    pool_cached *cached;
+    uint64_t cached_count;
+    uint64_t cached_capacity;
+} standin_pool;
+
+typedef struct pool_state {
+    standin_pool **pools; /**< NULL where one was destroyed. */
+    uint64_t count;
+    uint64_t capacity;
+    standin_pool *defaults[STANDIN_DEVICES_MAX];
+    standin_pool *current[STANDIN_DEVICES_MAX];
+} pool_state;
+
+void pool_fini(pool_state *pools);
+
+cuda_status pool_create(struct standin *state, uint32_t device, standin_pool **out);
+void pool_destroy(struct standin *state, standin_pool *pool);
+standin_pool *pool_get(void *handle);
+cuda_status pool_default(struct standin *state, uint32_t device, standin_pool **out);
+cuda_status pool_current(struct standin *state, uint32_t device, standin_pool **out);
+
+cuda_status pool_allocate(struct standin *state, standin_pool *pool, uint64_t size,
+                          standin_stream *stream, uint64_t *address);
+cuda_status pool_free(struct standin *state, uint64_t address, standin_stream *stream);
+
+/** Give cached blocks back until at most `keep` bytes are reserved. */
+void pool_trim(struct standin *state, standin_pool *pool, uint64_t keep);
+void pool_trim_device(struct standin *state, uint32_t device);
+void pool_trim_after_wait(struct standin *state, uint32_t device);
+
+cuda_status pool_get_attribute(const standin_pool *pool, int attribute, void *out);
+cuda_status pool_set_attribute(standin_pool *pool, int attribute, const void *value);
+
+/** Add what the pools hold to used[device]. */
+void pool_count(const struct standin *state, uint64_t *used);
+
+#endif /* ALLOTI_STANDIN_POOL_H */

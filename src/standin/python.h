@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ALLOTI_STANDIN_PYTHON_H
+#define ALLOTI_STANDIN_PYTHON_H
+
+#include <stddef.h>
+
+/**
+ * Write "file.py:line" of the Python code that runs on this thread, "" if there is none. Takes
+ * Python's own lock: never call it while holding one of ours.
+ */
+void python_line(char *buffer, size_t size);
+
+#endif /* ALLOTI_STANDIN_PYTHON_H */

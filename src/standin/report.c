@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "standin/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <yajl/yajl_gen.h>
+
+#include "standin/reads.h"
+#include "standin/state.h"
+
+enum { MISSING_MAX = 256, NAME_SIZE = 96 };
+
+static _Atomic(report_guess *) guesses;
+static char missing[MISSING_MAX][NAME_SIZE];
+static unsigned missing_count;
+static pthread_mutex_t missing_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
+
+bool report_guess_call(report_guess *guess)
+{
+    if (atomic_fetch_add_explicit(&guess->calls, 1, memory_order_relaxed) == 0) {
+        report_guess *head = atomic_load_explicit(&guesses, memory_order_relaxed);
+        do {
+            guess->next = head;
+            /* Release: whoever reads the list sees `next`. */
+        } while (!atomic_compare_exchange_weak_explicit(
+            &guesses, &head, guess, memory_order_release, memory_order_relaxed));
+    }
+    return !standin_settings()->is_strict;
+}
+
+void report_missing(const char *name)
+{
+    pthread_mutex_lock(&missing_lock);
+    unsigned i = 0;
+    while (i < missing_count && strncmp(missing[i], name, NAME_SIZE - 1) != 0) {
+        i++;
+    }
+    if (i == missing_count && i < MISSING_MAX) {
+        snprintf(missing[i], NAME_SIZE, "%s", name);
+        missing_count++;
+    }
+    pthread_mutex_unlock(&missing_lock);
+}
+
+static void put_text(yajl_gen json, const char *text)
+{
+    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+}
+
+static void put_number(yajl_gen json, const char *key, uint64_t value)
+{
+    put_text(json, key);
+    yajl_gen_integer(json, (long long)value);
+}
+
+static void put_calls(yajl_gen json)
+{
+    put_text(json, "guessed");
+    yajl_gen_map_open(json);
+    for (const report_guess *guess = atomic_load_explicit(&guesses, memory_order_acquire);
+         guess != NULL; guess = guess->next) {
+        put_number(json, guess->name, atomic_load_explicit(&guess->calls, memory_order_relaxed));
+    }
+    yajl_gen_map_close(json);
+    put_text(json, "missing");
+    yajl_gen_array_open(json);
+    for (unsigned i = 0; i < missing_count; i++) {
+        put_text(json, missing[i]);
+    }
+    yajl_gen_array_close(json);
+}
+
+static void put_reads(yajl_gen json)
+{
+    const read_counts *const counts = read_counts_get();
+    put_text(json, "reads");
+    yajl_gen_map_open(json);
+    put_number(json, "count", counts->reads);
+    put_number(json, "bytes", counts->bytes);
+    put_number(json, "small", counts->small);
+    put_text(json, "stopped");
+    yajl_gen_bool(json, counts->is_stopped);
+    put_text(json, "lines");
+    yajl_gen_map_open(json);
+    for (uint32_t i = 0; i < counts->line_count; i++) {
+        put_number(json, counts->lines[i].text, counts->lines[i].count);
+    }
+    yajl_gen_map_close(json);
+    yajl_gen_map_close(json);
+}
+
+static void put_devices(yajl_gen json, const standin *state)
+{
+    put_text(json, "devices");
+    yajl_gen_array_open(json);
+    for (unsigned i = 0; i < state->config.device_count; i++) {
+        const memory_device *const device = &state->memory.devices[i];
+        yajl_gen_map_open(json);
+        put_number(json, "total", device->total);
+        put_number(json, "used", device->used);
+        put_number(json, "peak", device->peak);
+        put_number(json, "context", device->has_context ? state->config.context : 0);
+        yajl_gen_map_close(json);
+    }
+    yajl_gen_array_close(json);
+}
+
+static void put_all(yajl_gen json, const standin *state)
+{
+    yajl_gen_map_open(json);
+    put_text(json, "schema");
+    put_text(json, "allot.standin/1");
+    put_text(json, "gpu");
+    put_text(json, state->config.gpu.id);
+    put_devices(json, state);
+    put_number(json, "pinned_peak", state->host.pinned_peak);
+    put_number(json, "managed_peak", state->host.managed_peak);
+    put_number(json, "launches", state->values.launches);
+    put_number(json, "streams", state->streams.created);
+    put_reads(json);
+    put_calls(json);
+    yajl_gen_map_close(json);
+}
+
+static void write_to_file(void *file, const char *text, size_t size)
+{
+    (void)!fwrite(text, 1, size, file);
+}
+
+void report_write(void)
+{
+    static pid_t writer; /* children of fork() inherit exit handlers */
+    const standin_config *const config = standin_settings();
+    if (config->report[0] == '\0' || writer != 0) {
+        return;
+    }
+    writer = getpid();
+    char path[STANDIN_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s.%ld", config->report, (long)writer);
+    FILE *const file = fopen(path, "w");
+    const yajl_gen json = file == NULL ? NULL : yajl_gen_alloc(NULL);
+    if (json != NULL) {
+        yajl_gen_config(json, yajl_gen_print_callback, write_to_file, file);
+        standin *const state = standin_open();
+        put_all(json, state);
+        standin_close(state);
+        yajl_gen_free(json);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* CUDA runtime: streams, events, callbacks. */
+#include <string.h>
+
+#include "standin/runtime.h"
+
+CUDA_ENTRY(int, cudaStreamCreateWithPriority)(void **out, unsigned flags, int priority)
+{
+    standin *const state = standin_open();
+    standin_stream *stream = NULL;
+    const cuda_status status =
+        stream_create(state, standin_this_thread()->device, flags, priority, &stream);
+    standin_close(state);
+    *out = stream;
+    return standin_result(status);
+}
+
+CUDA_ENTRY(int, cudaStreamCreateWithFlags)(void **out, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(out, flags, 0);
+}
+
+CUDA_ENTRY(int, cudaStreamCreate)(void **out)
+{
+    return cudaStreamCreateWithPriority(out, 0, 0);
+}
+
+/** Find the stream of a handle and do something with it, under the lock. */
+static int with_stream(void *handle, void *out,
+                       cuda_status (*act)(standin *state, standin_stream *stream, void *out))
+{
+    standin *const state = standin_open();
+    standin_stream *stream = NULL;
+    cuda_status status = stream_get(state, handle, &stream);
+    if (status == CUDA_OK) {
+        status = act(state, stream, out);
+    }
+    standin_close(state);
+    return standin_result(status);
+}
+
+static cuda_status destroy(standin *state, standin_stream *stream, void *out)
+{
+    (void)out;
+    return stream_destroy(state, stream);
+}
+
+CUDA_ENTRY(int, cudaStreamDestroy)(void *stream)
+{
+    return with_stream(stream, NULL, destroy);
+}
+
+static cuda_status query(standin *state, standin_stream *stream, void *out)
+{
+    (void)out;
+    if (stream->capture != NULL) {
+        return CUDA_CAPTURE_UNSUPPORTED;
+    }
+    return stream_is_finished(state, stream) ? CUDA_OK : CUDA_NOT_READY;
+}
+
+CUDA_ENTRY(int, cudaStreamQuery)(void *stream)
+{
+    return with_stream(stream, NULL, query);
+}
+
+static cuda_status synchronize(standin *state, standin_stream *stream, void *out)
+{
+    (void)out;
+    if (stream->capture != NULL) {
+        return CUDA_CAPTURE_UNSUPPORTED;
+    }
+    stream_synchronize(state, stream);
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaStreamSynchronize)(void *stream)
+{
+    return with_stream(stream, NULL, synchronize);
+}
+
+CUDA_ENTRY(int, cudaDeviceSynchronize)(void)
+{
+    standin *const state = standin_open();
+    stream_synchronize_device(state, standin_this_thread()->device);
+    standin_close(state);
+    return CUDA_OK;
+}
+
+static cuda_status get_priority(standin *state, standin_stream *stream, void *out)
+{
+    (void)state;
+    memcpy(out, &stream->priority, sizeof stream->priority);
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaStreamGetPriority)(void *stream, int *priority)
+{
+    return with_stream(stream, priority, get_priority);
+}
+
+static cuda_status get_flags(standin *state, standin_stream *stream, void *out)
+{
+    (void)state;
+    memcpy(out, &stream->flags, sizeof stream->flags);
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaStreamGetFlags)(void *stream, unsigned *flags)
+{
+    return with_stream(stream, flags, get_flags);
+}
+
+static cuda_status get_id(standin *state, standin_stream *stream, void *out)
+{
+    (void)state;
+    memcpy(out, &stream->id, sizeof stream->id);
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaStreamGetId)(void *stream, unsigned long long *id)
+{
+    return with_stream(stream, id, get_id);
+}
+
+static cuda_status get_device(standin *state, standin_stream *stream, void *out)
+{
+    (void)state;
+    memcpy(out, &stream->device, sizeof stream->device);
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaStreamGetDevice)(void *stream, int *device)
+{
+    return with_stream(stream, device, get_device);
+}
+
+CUDA_ENTRY(int, cudaDeviceGetStreamPriorityRange)(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return CUDA_OK;
+}
+
+/* ---- callbacks ---- */
+
+static int add_callback(void *handle, const stream_callback *callback)
+{
+    standin *const state = standin_open();
+    standin_stream *stream = NULL;
+    cuda_status status = stream_get(state, handle, &stream);
+    if (status == CUDA_OK) {
+        status = stream_call(state, stream, callback);
+    }
+    standin_close(state);
+    return standin_result(status);
+}
+
+CUDA_ENTRY(int, cudaLaunchHostFunc)(void *stream, void (*run)(void *), void *data)
+{
+    const stream_callback callback = {.run = run, .data = data};
+    return add_callback(stream, &callback);
+}
+
+CUDA_ENTRY(int, cudaStreamAddCallback)
+(void *stream, void (*run)(void *, int, void *), void *data, unsigned flags)
+{
+    (void)flags;
+    const stream_callback callback = {.run_with_stream = run, .data = data, .stream = stream};
+    return add_callback(stream, &callback);
+}
+
+/* ---- events ---- */
+
+CUDA_ENTRY(int, cudaEventCreateWithFlags)(void **out, unsigned flags)
+{
+    standin *const state = standin_open();
+    standin_event *event = NULL;
+    const cuda_status status = event_create(state, standin_this_thread()->device, flags, &event);
+    standin_close(state);
+    *out = event;
+    return standin_result(status);
+}
+
+CUDA_ENTRY(int, cudaEventCreate)(void **out)
+{
+    return cudaEventCreateWithFlags(out, 0);
+}
+
+CUDA_ENTRY(int, cudaEventDestroy)(void *handle)
+{
+    standin *const state = standin_open();
+    standin_event *const event = event_get(handle);
+    if (event != NULL) {
+        event_destroy(state, event);
+    }
+    standin_close(state);
+    return standin_result(event == NULL ? CUDA_INVALID_HANDLE : CUDA_OK);
+}
+
+/** Record or wait: what needs both an event and a stream. */
+static int with_both(void *event_handle, void *stream_handle,
+                     cuda_status (*act)(standin *state, standin_event *event,
+                                        standin_stream *stream))
+{
+    standin *const state = standin_open();
+    standin_event *const event = event_get(event_handle);
+    standin_stream *stream = NULL;
+    cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : CUDA_OK;
+    if (status == CUDA_OK) {
+        status = stream_get(state, stream_handle, &stream);
+    }
+    if (status == CUDA_OK) {
+        status = act(state, event, stream);
+    }
+    standin_close(state);
+    return standin_result(status);
+}
+
+CUDA_ENTRY(int, cudaEventRecord)(void *event, void *stream)
+{
+    return with_both(event, stream, event_record);
+}
+
+CUDA_ENTRY(int, cudaEventRecordWithFlags)(void *event, void *stream, unsigned flags)
+{
+    (void)flags;
+    return with_both(event, stream, event_record);
+}
+
+CUDA_ENTRY(int, cudaStreamWaitEvent)(void *stream, void *event, unsigned flags)
+{
+    (void)flags;
+    return with_both(event, stream, event_wait);
+}
+
+CUDA_ENTRY(int, cudaEventQuery)(void *handle)
+{
+    standin *const state = standin_open();
+    const standin_event *const event = event_get(handle);
+    const cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : event_query(state, event);
+    standin_close(state);
+    return standin_result(status);
+}
+
+CUDA_ENTRY(int, cudaEventSynchronize)(void *handle)
+{
+    standin *const state = standin_open();
+    const standin_event *const event = event_get(handle);
+    const cuda_status status =
+        event == NULL ? CUDA_INVALID_HANDLE : event_synchronize(state, event);
+    standin_close(state);
+    return standin_result(status);
+}
+
+static cuda_status elapsed(const standin *state, void *start, void *end, float *milliseconds)
+{
+    const standin_event *const first = event_get(start);
+    const standin_event *const last = event_get(end);
+    if (first == NULL || last == NULL || !first->is_recorded || !last->is_recorded) {
+        return CUDA_INVALID_HANDLE;
+    }
+    *milliseconds = 1.0f; /* nothing runs, so there is no time to tell; dividing by it must work */
+    return event_query(state, first) == CUDA_OK ? event_query(state, last) : CUDA_NOT_READY;
+}
+
+CUDA_ENTRY(int, cudaEventElapsedTime)(float *milliseconds, void *start, void *end)
+{
+    standin *const state = standin_open();
+    const cuda_status status = elapsed(state, start, end, milliseconds);
+    standin_close(state);
+    return standin_result(status);
+}
+
+CUDA_ENTRY(int, cudaEventElapsedTime_v2)(float *milliseconds, void *start, void *end)
+{
+    return cudaEventElapsedTime(milliseconds, start, end);
+}
+
+CUDA_ENTRY(int, cudaIpcGetEventHandle)(cuda_ipc_handle *handle, void *event)
+{
+    memset(handle, 0, sizeof *handle);
+    return standin_result(event_get(event) == NULL ? CUDA_INVALID_HANDLE : CUDA_OK);
+}
+
+CUDA_ENTRY(int, cudaIpcOpenEventHandle)(void **event, cuda_ipc_handle handle)
+{
+    (void)handle; /* another process's event: as good as finished, so a fresh one will do */
+    return cudaEventCreateWithFlags(event, 0);
+}

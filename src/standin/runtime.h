@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/** Entries of the CUDA runtime that the stand-in's own driver and library entries are made of. */
+#ifndef ALLOTI_STANDIN_RUNTIME_H
+#define ALLOTI_STANDIN_RUNTIME_H
+
+#include "standin/abi.h"
+#include "standin/state.h"
+
+int cudaGetDevice(int *device);
+int cudaDeviceGetAttribute(int *value, int attribute, int device);
+int cudaDeviceCanAccessPeer(int *can, int device, int peer);
+int cudaMalloc(void **out, size_t size);
+int cudaMallocManaged(void **out, size_t size, unsigned flags);
+int cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height);
+int cudaFree(void *pointer);
+int cudaHostAlloc(void **out, size_t size, unsigned flags);
+int cudaFreeHost(void *pointer);
+int cudaHostRegister(void *pointer, size_t size, unsigned flags);
+int cudaHostUnregister(void *pointer);
+int cudaMemGetInfo(size_t *free, size_t *total);
+int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, void *stream);
+int cudaMemcpy(void *to, const void *from, size_t size, int kind);
+int cudaMemsetAsync(void *to, int value, size_t size, void *stream);
+int cudaMallocAsync(void **out, size_t size, void *stream);
+int cudaMallocFromPoolAsync(void **out, size_t size, void *pool, void *stream);
+int cudaFreeAsync(void *pointer, void *stream);
+int cudaStreamCreateWithPriority(void **out, unsigned flags, int priority);
+int cudaStreamDestroy(void *stream);
+int cudaStreamQuery(void *stream);
+int cudaStreamSynchronize(void *stream);
+int cudaStreamWaitEvent(void *stream, void *event, unsigned flags);
+int cudaStreamGetPriority(void *stream, int *priority);
+int cudaStreamIsCapturing(void *stream, int *status);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void **graph);
+int cudaDeviceSynchronize(void);
+int cudaEventCreateWithFlags(void **out, unsigned flags);
+int cudaEventDestroy(void *event);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventQuery(void *event);
+int cudaEventSynchronize(void *event);
+int cudaEventElapsedTime(float *milliseconds, void *start, void *end);
+int cudaLaunchHostFunc(void *stream, void (*run)(void *), void *data);
+int cudaIpcGetMemHandle(cuda_ipc_handle *handle, void *pointer);
+int cudaIpcOpenMemHandle(void **out, cuda_ipc_handle handle, unsigned flags);
+int cudaIpcCloseMemHandle(void *pointer);
+
+/** Count a launch on a stream; the common part of everything that starts a kernel. */
+cuda_status launch_on(void *stream);
+
+/** The function that a program looks up by name, as a driver entry; NULL if there is none. */
+void *entry_find(const char *name);
+
+/** Parameters of a kernel, known or assumed. */
+typedef struct function_facts {
+    int architecture; /**< 86: of the code that the device would run. */
+    int registers;
+    int threads;
+} function_facts;
+
+/** CUDA_INVALID_DEVICE_FUNCTION if nothing in the program's binaries runs on the device. */
+cuda_status function_get(const void *function, function_facts *out);
+
+/** Blocks of a kernel that fit on a multiprocessor. */
+int function_occupancy(int threads, uint64_t shared_size);
+
+#endif /* ALLOTI_STANDIN_RUNTIME_H */

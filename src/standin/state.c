@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "standin/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "standin/fault.h"
+#include "standin/report.h"
+
+enum { EXIT_SETTINGS = 78 };
+
+static standin the;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local standin_thread this_thread;
+
+static void refuse(void)
+{
+    fprintf(stderr, "allot: stand-in for CUDA: %s\n", allot_error_detail());
+    _Exit(EXIT_SETTINGS);
+}
+
+/* A child of fork() may have been made while another thread held the lock. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&the.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&the.lock);
+}
+
+static void set_up(void)
+{
+    pthread_mutex_init(&the.lock, NULL);
+    if (standin_config_parse(getenv("ALLOT_STANDIN"), &the.config) != ALLOT_STATUS_OK ||
+        address_space_init(&the.space, the.config.addresses == STANDIN_ADDRESSES_UPWARD,
+                           the.config.has_bytes) != ALLOT_STATUS_OK) {
+        refuse();
+    }
+    memory_init(&the.memory, &the.config);
+    fault_install(&the);
+    pthread_atfork(before_fork, after_fork, after_fork);
+    atexit(report_write);
+}
+
+standin *standin_open(void)
+{
+    pthread_once(&once, set_up);
+    pthread_mutex_lock(&the.lock);
+    return &the;
+}
+
+static void run_callback(const stream_callback *callback)
+{
+    if (callback->run != NULL) {
+        callback->run(callback->data);
+    } else {
+        callback->run_with_stream(callback->stream, CUDA_OK, callback->data);
+    }
+}
+
+void standin_close(standin *state)
+{
+    uint64_t count = 0;
+    stream_callback *due = NULL;
+    if (state->streams.due_count != 0) {
+        due = stream_take_due(&state->streams, &count);
+    }
+    pthread_mutex_unlock(&state->lock);
+    for (uint64_t i = 0; i < count; i++) {
+        run_callback(&due[i]);
+    }
+    free(due);
+}
+
+const standin_config *standin_settings(void)
+{
+    pthread_once(&once, set_up);
+    return &the.config;
+}
+
+standin_thread *standin_this_thread(void)
+{
+    return &this_thread;
+}
+
+cuda_status standin_result(cuda_status status)
+{
+    if (status != CUDA_OK) {
+        this_thread.last_error = status;
+    }
+    return status;
+}
+
+bool allot_standin_memory(unsigned device, uint64_t *used, uint64_t *total)
+{
+    if (device >= standin_settings()->device_count) {
+        return false;
+    }
+    standin *const state = standin_open();
+    *used = state->memory.devices[device].used;
+    *total = state->memory.devices[device].total;
+    standin_close(state);
+    return true;
+}
+
+const standin_config *allot_standin_settings(void)
+{
+    return standin_settings();
+}

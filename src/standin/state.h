@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The process's one stand-in: CUDA's interface has no handle to carry state in, so this is global.
+ *
+ * Every entry begins with standin_open(), which sets everything up at the first call and takes the
+ * one lock, and ends with standin_close(), which gives the lock back and then runs the program's
+ * callbacks that became due. Nothing below this layer locks. A process that never calls CUDA pays
+ * nothing: no range is reserved, no signal handler set, no file written.
+ */
+#ifndef ALLOTI_STANDIN_STATE_H
+#define ALLOTI_STANDIN_STATE_H
+
+#include <pthread.h>
+
+#include "standin/abi.h"
+#include "standin/address.h"
+#include "standin/config.h"
+#include "standin/host.h"
+#include "standin/memory.h"
+#include "standin/pool.h"
+#include "standin/stream.h"
+#include "standin/values.h"
+#include "standin/vmm.h"
+
+typedef struct standin {
+    pthread_mutex_t lock; /**< Guards everything here. The only mutex of the stand-in. */
+    standin_config config;
+    address_space space;
+    memory_state memory;
+    vmm_state vmm;
+    host_state host;
+    stream_state streams;
+    pool_state pools;
+    value_state values;
+} standin;
+
+/** What each thread has of its own. */
+typedef struct standin_thread {
+    unsigned device;
+    cuda_status last_error;
+} standin_thread;
+
+/** Set up at the first call; lock. Ends the process with a message if the settings are wrong. */
+standin *standin_open(void);
+
+/** Unlock, then run the callbacks that became due. */
+void standin_close(standin *state);
+
+/** The settings; valid for the life of the process, no lock needed. */
+const standin_config *standin_settings(void);
+
+/** The same for the NVML library. */
+__attribute__((visibility("default"))) const standin_config *allot_standin_settings(void);
+
+standin_thread *standin_this_thread(void);
+
+/** Remember an error for cudaGetLastError(); returns it. */
+cuda_status standin_result(cuda_status status);
+
+/** Device memory in use and in all, for the NVML library. false: no such device. */
+__attribute__((visibility("default"))) bool allot_standin_memory(unsigned device, uint64_t *used,
+                                                                 uint64_t *total);
+
+#endif /* ALLOTI_STANDIN_STATE_H */

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+#include "standin/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "standin/graph.h"
+#include "standin/state.h"
+
+static const uint64_t STREAM_MARK = UINT64_C(0x616c6c6f74737472);
+static const uint64_t EVENT_MARK = UINT64_C(0x616c6c6f74657674);
+enum { FLAG_NON_BLOCKING = 1 };
+
+/* ---- clocks ---- */
+
+static bool clock_grow(stream_clock *clock, uint64_t count)
+{
+    if (count <= clock->count) {
+        return true;
+    }
+    if (alloti_array_reserve(&clock->numbers, &clock->capacity, count, sizeof *clock->numbers) !=
+        ALLOT_STATUS_OK) {
+        return false;
+    }
+    memset(clock->numbers + clock->count, 0, (size_t)(count - clock->count) * sizeof(uint64_t));
+    clock->count = count;
+    return true;
+}
+
+static bool clock_merge(stream_clock *into, const stream_clock *from)
+{
+    if (!clock_grow(into, from->count)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < from->count; i++) {
+        if (from->numbers[i] > into->numbers[i]) {
+            into->numbers[i] = from->numbers[i];
+        }
+    }
+    return true;
+}
+
+static bool point_merge(stream_point *into, const stream_point *from)
+{
+    if (from->tick > into->tick) {
+        into->tick = from->tick;
+    }
+    return clock_merge(&into->clock, &from->clock);
+}
+
+cuda_status point_copy(stream_point *to, const stream_point *from)
+{
+    if (!clock_grow(&to->clock, from->clock.count)) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    memcpy(to->clock.numbers, from->clock.numbers, (size_t)from->clock.count * sizeof(uint64_t));
+    to->clock.count = from->clock.count;
+    to->tick = from->tick;
+    return CUDA_OK;
+}
+
+void point_fini(stream_point *point)
+{
+    free(point->clock.numbers);
+    *point = (stream_point){0};
+}
+
+bool point_is_finished(const standin *state, const stream_point *point)
+{
+    if (state->config.events == STANDIN_EVENTS_INSTANT ||
+        (state->config.events == STANDIN_EVENTS_LAG &&
+         state->streams.tick - point->tick >= state->config.lag)) {
+        return true;
+    }
+    for (uint64_t i = 0; i < point->clock.count; i++) {
+        if (point->clock.numbers[i] > state->streams.finished[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool point_is_before(const stream_point *point, const standin_stream *stream)
+{
+    for (uint64_t i = 0; i < point->clock.count; i++) {
+        const uint64_t known = i < stream->now.clock.count ? stream->now.clock.numbers[i] : 0;
+        if (point->clock.numbers[i] > known) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- finishing ---- */
+
+/** Move the callbacks of a stream that are due to the list of those to run. */
+static void collect_due(standin *state, standin_stream *stream)
+{
+    stream_state *const streams = &state->streams;
+    uint64_t taken = 0;
+    while (taken < stream->callback_count &&
+           stream->callbacks[taken].number <= streams->finished[stream->slot]) {
+        if (alloti_array_reserve(&streams->due, &streams->due_capacity, streams->due_count + 1,
+                                 sizeof *streams->due) != ALLOT_STATUS_OK) {
+            break; /* they stay due and are collected next time */
+        }
+        streams->due[streams->due_count++] = stream->callbacks[taken++];
+    }
+    if (taken != 0) {
+        stream->callback_count -= taken;
+        memmove(stream->callbacks, stream->callbacks + taken,
+                (size_t)stream->callback_count * sizeof *stream->callbacks);
+    }
+}
+
+static void finish_slot(standin *state, uint64_t slot, uint64_t number)
+{
+    stream_state *const streams = &state->streams;
+    if (number > streams->finished[slot]) {
+        streams->finished[slot] = number;
+    }
+    if (streams->streams[slot] != NULL && streams->streams[slot]->callback_count != 0) {
+        collect_due(state, streams->streams[slot]);
+    }
+}
+
+static void finish_point(standin *state, const stream_point *point)
+{
+    for (uint64_t i = 0; i < point->clock.count; i++) {
+        finish_slot(state, i, point->clock.numbers[i]);
+    }
+}
+
+void stream_synchronize(standin *state, standin_stream *stream)
+{
+    finish_point(state, &stream->now);
+    pool_trim_after_wait(state, stream->device);
+}
+
+void stream_synchronize_device(standin *state, uint32_t device)
+{
+    stream_state *const streams = &state->streams;
+    for (uint64_t i = 0; i < streams->slot_count; i++) {
+        if (streams->devices[i] == device && streams->streams[i] != NULL) {
+            finish_point(state, &streams->streams[i]->now);
+        } else if (streams->devices[i] == device) {
+            streams->finished[i] = UINT64_MAX; /* destroyed: nothing is put on it any more */
+        }
+    }
+    pool_trim_after_wait(state, device);
+}
+
+bool stream_is_finished(const standin *state, const standin_stream *stream)
+{
+    return point_is_finished(state, &stream->now);
+}
+
+/* ---- streams ---- */
+
+static cuda_status add_slot(stream_state *streams, uint32_t device)
+{
+    const uint64_t need = streams->slot_count + 1;
+    if (alloti_array_reserve(&streams->streams, &streams->slot_capacity, need,
+                             sizeof *streams->streams) != ALLOT_STATUS_OK ||
+        alloti_array_reserve(&streams->finished, &streams->finished_capacity, need,
+                             sizeof *streams->finished) != ALLOT_STATUS_OK ||
+        alloti_array_reserve(&streams->devices, &streams->device_capacity, need,
+                             sizeof *streams->devices) != ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    streams->streams[streams->slot_count] = NULL;
+    streams->finished[streams->slot_count] = 0;
+    streams->devices[streams->slot_count] = device;
+    streams->slot_count = need;
+    return CUDA_OK;
+}
+
+cuda_status stream_create(standin *state, uint32_t device, unsigned flags, int priority,
+                          standin_stream **out)
+{
+    stream_state *const streams = &state->streams;
+    standin_stream *const stream = calloc(1, sizeof *stream);
+    if (stream == NULL || add_slot(streams, device) != CUDA_OK) {
+        free(stream);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *stream = (standin_stream){.mark = STREAM_MARK,
+                               .id = ++streams->created,
+                               .slot = (uint32_t)(streams->slot_count - 1),
+                               .device = device,
+                               .priority = priority,
+                               .flags = flags};
+    if (!clock_grow(&stream->now.clock, streams->slot_count)) {
+        free(stream);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    streams->streams[stream->slot] = stream;
+    streams->blocking += (flags & FLAG_NON_BLOCKING) == 0 ? 1 : 0;
+    *out = stream;
+    return CUDA_OK;
+}
+
+static void free_stream(standin_stream *stream)
+{
+    if (stream == NULL) {
+        return;
+    }
+    stream->mark = 0;
+    point_fini(&stream->now);
+    free(stream->callbacks);
+    free(stream->tails);
+    free(stream);
+}
+
+cuda_status stream_destroy(standin *state, standin_stream *stream)
+{
+    if (state->streams.defaults[stream->device] == stream) {
+        return CUDA_INVALID_HANDLE;
+    }
+    if (stream->callback_count != 0) {
+        finish_point(state, &stream->now); /* their place is reached some time after this */
+    }
+    state->streams.streams[stream->slot] = NULL;
+    state->streams.blocking -= (stream->flags & FLAG_NON_BLOCKING) == 0 ? 1 : 0;
+    free_stream(stream);
+    return CUDA_OK;
+}
+
+void stream_fini(stream_state *streams)
+{
+    for (uint64_t i = 0; i < streams->slot_count; i++) {
+        free_stream(streams->streams[i]);
+    }
+    free(streams->streams);
+    free(streams->finished);
+    free(streams->devices);
+    free(streams->due);
+}
+
+cuda_status stream_get(standin *state, void *handle, standin_stream **out)
+{
+    if ((uintptr_t)handle > 2) {
+        standin_stream *const stream = handle;
+        if (stream->mark != STREAM_MARK) {
+            return CUDA_INVALID_HANDLE;
+        }
+        *out = stream;
+        return CUDA_OK;
+    }
+    const uint32_t device = standin_this_thread()->device;
+    if (state->streams.defaults[device] == NULL) {
+        const cuda_status status =
+            stream_create(state, device, 0, 0, &state->streams.defaults[device]);
+        if (status != CUDA_OK) {
+            return status;
+        }
+    }
+    *out = state->streams.defaults[device];
+    return CUDA_OK;
+}
+
+/** The order that the default stream imposes on blocking streams of its device. */
+static bool order_with_default(standin *state, standin_stream *stream)
+{
+    stream_state *const streams = &state->streams;
+    standin_stream *const first = streams->defaults[stream->device];
+    if ((stream->flags & FLAG_NON_BLOCKING) != 0 || streams->blocking < 2 || first == NULL) {
+        return true;
+    }
+    if (stream != first) {
+        return point_merge(&stream->now, &first->now);
+    }
+    for (uint64_t i = 0; i < streams->slot_count; i++) {
+        const standin_stream *const other = streams->streams[i];
+        if (other != NULL && other != first && other->device == first->device &&
+            (other->flags & FLAG_NON_BLOCKING) == 0 && !point_merge(&first->now, &other->now)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+cuda_status stream_work(standin *state, standin_stream *stream)
+{
+    if (stream->capture != NULL) {
+        return graph_capture_work(stream, GRAPH_NODE_KERNEL, NULL);
+    }
+    if (state->config.events != STANDIN_EVENTS_INSTANT && !order_with_default(state, stream)) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    stream->now.tick = ++state->streams.tick;
+    const uint64_t number = ++stream->now.clock.numbers[stream->slot];
+    if (state->config.events == STANDIN_EVENTS_INSTANT) {
+        state->streams.finished[stream->slot] = number;
+    }
+    return CUDA_OK;
+}
+
+void stream_work_on(standin *state, void *handle)
+{
+    standin_stream *stream = NULL;
+    if (stream_get(state, handle, &stream) == CUDA_OK) {
+        (void)stream_work(state, stream);
+    }
+}
+
+cuda_status stream_call(standin *state, standin_stream *stream, const stream_callback *callback)
+{
+    if (stream->capture != NULL) {
+        return callback->run == NULL ? CUDA_CAPTURE_UNSUPPORTED
+                                     : graph_capture_work(stream, GRAPH_NODE_HOST, callback);
+    }
+    if (alloti_array_reserve(&stream->callbacks, &stream->callback_capacity,
+                             stream->callback_count + 1,
+                             sizeof *stream->callbacks) != ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    const cuda_status status = stream_work(state, stream);
+    if (status != CUDA_OK) {
+        return status;
+    }
+    stream->callbacks[stream->callback_count] = *callback;
+    stream->callbacks[stream->callback_count].number = stream->now.clock.numbers[stream->slot];
+    stream->callback_count++;
+    collect_due(state, stream);
+    return CUDA_OK;
+}
+
+stream_callback *stream_take_due(stream_state *streams, uint64_t *count)
+{
+    stream_callback *const due = streams->due;
+    *count = streams->due_count;
+    streams->due = NULL;
+    streams->due_count = 0;
+    streams->due_capacity = 0;
+    return due;
+}
+
+/* ---- events ---- */
+
+cuda_status event_create(standin *state, uint32_t device, unsigned flags, standin_event **out)
+{
+    (void)state;
+    standin_event *const event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *event = (standin_event){.mark = EVENT_MARK, .device = device, .flags = flags};
+    *out = event;
+    return CUDA_OK;
+}
+
+void event_destroy(standin *state, standin_event *event)
+{
+    (void)state;
+    graph_capture_let_go(event->capture);
+    event->mark = 0;
+    point_fini(&event->at);
+    free(event->tails);
+    free(event);
+}
+
+standin_event *event_get(void *handle)
+{
+    standin_event *const event = handle;
+    return event != NULL && event->mark == EVENT_MARK ? event : NULL;
+}
+
+cuda_status event_record(standin *state, standin_event *event, standin_stream *stream)
+{
+    event->is_recorded = true;
+    if (stream->capture != NULL) {
+        return graph_capture_record(event, stream);
+    }
+    graph_capture_let_go(event->capture);
+    event->capture = NULL;
+    if (state->config.events == STANDIN_EVENTS_INSTANT) {
+        return CUDA_OK;
+    }
+    const cuda_status status = stream_work(state, stream);
+    return status != CUDA_OK ? status : point_copy(&event->at, &stream->now);
+}
+
+cuda_status event_wait(standin *state, standin_event *event, standin_stream *stream)
+{
+    if (event->capture != NULL && graph_capture_is_active(event->capture)) {
+        return graph_capture_join(event, stream);
+    }
+    if (stream->capture != NULL) {
+        return event->is_recorded ? CUDA_CAPTURE_MERGE : CUDA_OK;
+    }
+    if (!event->is_recorded || state->config.events == STANDIN_EVENTS_INSTANT) {
+        return CUDA_OK;
+    }
+    return point_merge(&stream->now, &event->at) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+cuda_status event_query(const standin *state, const standin_event *event)
+{
+    if (event->capture != NULL && graph_capture_is_active(event->capture)) {
+        return CUDA_CAPTURED_EVENT;
+    }
+    return !event->is_recorded || point_is_finished(state, &event->at) ? CUDA_OK : CUDA_NOT_READY;
+}
+
+cuda_status event_synchronize(standin *state, const standin_event *event)
+{
+    if (event->capture != NULL && graph_capture_is_active(event->capture)) {
+        return CUDA_CAPTURED_EVENT;
+    }
+    finish_point(state, &event->at);
+    return CUDA_OK;
+}

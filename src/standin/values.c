@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "standin/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Launches after which a page, and a page written by a collective, is no longer believed. */
+enum { LIFE = 256, LIFE_COLLECTED = 16 };
+
+/* A large read looks up every page of it: beyond this it is not about values. */
+static const uint64_t READ_MAX = UINT64_C(64) << 20;
+
+void value_fini(value_state *values)
+{
+    for (size_t i = 0; i < VALUE_BUCKETS; i++) {
+        while (values->buckets[i] != NULL) {
+            value_page *const page = values->buckets[i];
+            values->buckets[i] = page->next;
+            free(page);
+        }
+    }
+}
+
+static size_t bucket_of(uint64_t number)
+{
+    return (size_t)((number * UINT64_C(0x9E3779B97F4A7C15)) >> 52);
+}
+
+static value_page *find(const value_state *values, uint64_t number)
+{
+    value_page *page = values->buckets[bucket_of(number)];
+    while (page != NULL && page->number != number) {
+        page = page->next;
+    }
+    return page;
+}
+
+static value_page *find_or_make(value_state *values, uint64_t number)
+{
+    value_page *page = find(values, number);
+    if (page == NULL && (page = calloc(1, sizeof *page)) != NULL) {
+        value_page **const bucket = &values->buckets[bucket_of(number)];
+        page->number = number;
+        page->next = *bucket;
+        *bucket = page;
+    }
+    return page;
+}
+
+static bool is_alive(const value_state *values, uint64_t stamp, uint64_t life)
+{
+    return stamp != 0 && values->launches + 1 - stamp < life;
+}
+
+static uint64_t piece(uint64_t address, uint64_t size)
+{
+    const uint64_t room = VALUE_PAGE - address % VALUE_PAGE;
+    return size < room ? size : room;
+}
+
+static void write_piece(value_state *values, uint64_t address, const unsigned char *from,
+                        uint64_t size)
+{
+    value_page *const page = find_or_make(values, address / VALUE_PAGE);
+    if (page == NULL) {
+        return; /* without host memory it is simply not known */
+    }
+    if (!is_alive(values, page->written, LIFE)) {
+        memset(page->bytes, 0, sizeof page->bytes);
+    }
+    memcpy(page->bytes + address % VALUE_PAGE, from, (size_t)size);
+    page->written = values->launches + 1;
+    if (values->is_collective) {
+        page->collected = values->launches + 1;
+    }
+}
+
+void value_write(value_state *values, uint64_t address, const void *from, uint64_t size)
+{
+    if (size > VALUE_SIZE_MAX) {
+        value_forget(values, address, size);
+        return;
+    }
+    const unsigned char *at = from;
+    while (size != 0) {
+        const uint64_t step = piece(address, size);
+        write_piece(values, address, at, step);
+        address += step;
+        at += step;
+        size -= step;
+    }
+}
+
+void value_read(const value_state *values, uint64_t address, void *to, uint64_t size)
+{
+    unsigned char *at = to;
+    while (size != 0 && size <= READ_MAX) {
+        const uint64_t step = piece(address, size);
+        const value_page *const page = find(values, address / VALUE_PAGE);
+        if (page != NULL && is_alive(values, page->written, LIFE) &&
+            (values->is_collective || is_alive(values, page->collected, LIFE_COLLECTED))) {
+            memcpy(at, page->bytes + address % VALUE_PAGE, (size_t)step);
+        }
+        address += step;
+        at += step;
+        size -= step;
+    }
+}
+
+void value_copy(value_state *values, uint64_t to, uint64_t from, uint64_t size)
+{
+    if (size > VALUE_SIZE_MAX) {
+        value_forget(values, to, size);
+        return;
+    }
+    unsigned char *const buffer = calloc(1, (size_t)size);
+    if (buffer == NULL) {
+        return;
+    }
+    value_read(values, from, buffer, size);
+    bool is_known = false;
+    for (uint64_t i = 0; i < size && !is_known; i++) {
+        is_known = buffer[i] != 0;
+    }
+    const bool before = values->is_collective;
+    values->is_collective = before || is_known;
+    value_write(values, to, buffer, size);
+    values->is_collective = before;
+    free(buffer);
+}
+
+void value_collect(value_state *values, uint64_t to, uint64_t from, uint64_t size)
+{
+    values->is_collective = true;
+    value_copy(values, to, from, size);
+    values->is_collective = false;
+}
+
+void value_forget(value_state *values, uint64_t address, uint64_t size)
+{
+    if (size > READ_MAX) {
+        return; /* its pages, if any, grow old by themselves */
+    }
+    for (uint64_t number = address / VALUE_PAGE; number <= (address + size - 1) / VALUE_PAGE;
+         number++) {
+        value_page *const page = find(values, number);
+        if (page != NULL) {
+            page->written = 0;
+            page->collected = 0;
+        }
+    }
+}
