@@ -26,4 +26,7 @@ void report_missing(const char *name);
 /** Write the report if the settings name a file. Called when the process ends. */
 void report_write(void);
 
+/** The same for a process that is about to end without running exit handlers. */
+__attribute__((visibility("default"))) void allot_standin_write_report(void);
+
 #endif /* ALLOTI_STANDIN_REPORT_H */

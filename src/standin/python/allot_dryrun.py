@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""The Python side of `allot dryrun`: records a program's memory without touching the program.
+
+ALLOT_DRYRUN names the folder for the results. Each process writes there
+
+  PID.json     what happened: torch, steps, peaks, out-of-memory, exception
+  PID.pickle   the memory snapshot with Python stacks
+
+Nothing here may break the program: recording that fails is reported in PID.json as `problems`.
+"""
+
+import atexit
+import ctypes
+import faulthandler
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import json
+import os
+import re
+import sys
+import threading
+import time
+import traceback
+
+SCHEMA = "allot.dryrun-process/1"
+HISTORY_MAX = 10_000_000
+
+
+class Recorder:
+    """What one process knows about itself."""
+
+    def __init__(self):
+        self.folder = os.environ["ALLOT_DRYRUN"]
+        self.steps_max = int(os.environ.get("ALLOT_DRYRUN_STEPS", "0"))
+        self.shows_progress = os.environ.get("ALLOT_DRYRUN_PROGRESS") == "1"
+        self.pid = os.getpid()
+        self.torch = None
+        self.is_recording = False
+        self.is_finished = False
+        self.result = {
+            "schema": SCHEMA, "pid": self.pid, "argv": sys.orig_argv, "torch": None, "cuda": None,
+            "steps": 0, "devices": [], "oom": [], "exception": None, "problems": [],
+        }  # fmt: skip
+
+    def guard(self, what, call):
+        """Call; a failure becomes a problem in the report, not in the program."""
+        try:
+            return call()
+        except Exception as error:
+            self.result["problems"].append(f"{what}: {type(error).__name__}: {error}"[:500])
+            return None
+
+    def torch_imported(self, torch):
+        self.torch = torch
+        self.result["torch"] = torch.__version__
+        self.result["cuda"] = torch.version.cuda
+        self.result["hip"] = getattr(torch.version, "hip", None)
+        self.write()
+        if torch.version.cuda is None:
+            return
+        self.guard("recording", self.keep_recording)
+        self.guard("recording", lambda: torch.cuda._lazy_call(self.start))
+        self.guard("counting steps", self.count_steps)
+
+    def keep_recording(self):
+        """The program may switch recording on and off as it likes; it stays on."""
+        memory = self.torch.cuda.memory
+        original = memory._record_memory_history
+
+        def record(enabled="all", *args, **kwargs):
+            if not self.is_recording and enabled is not None:
+                self.is_recording = True
+                return self.record_with(original)
+            return None
+
+        memory._record_memory_history = record
+        self.record_original = original
+
+    def record_with(self, record):
+        return record(max_entries=HISTORY_MAX, stacks="python")
+
+    def start(self):
+        """Called by torch once CUDA is initialised, in the thread that does it."""
+        if not self.is_recording:
+            self.is_recording = True
+            self.guard("recording", lambda: self.record_with(self.record_original))
+        self.guard(
+            "watching for out-of-memory",
+            lambda: self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory),
+        )
+        if self.shows_progress:
+            threading.Thread(target=self.progress, daemon=True).start()
+
+    def count_steps(self):
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        register_optimizer_step_post_hook(lambda *_: self.step_done())
+
+    def step_done(self):
+        self.result["steps"] += 1
+        if self.steps_max and self.result["steps"] >= self.steps_max:
+            self.result["stopped_after_steps"] = self.result["steps"]
+            self.finish()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            self.write_standin_report()
+            os._exit(0)
+
+    def write_standin_report(self):
+        """What ends a process at once runs no exit handlers, the stand-in's neither."""
+        self.guard("report", lambda: ctypes.CDLL("libcuda.so.1").allot_standin_write_report())
+
+    def out_of_memory(self, device, size, total, free):
+        stats = self.torch.cuda.memory_stats(device)
+        self.result["oom"].append(
+            {
+                "device": device, "size": size, "total": total, "free": free,
+                "line": line_of(stack_of_program()),
+                "step": self.result["steps"],
+                "allocated": stats["allocated_bytes.all.current"],
+                "reserved": stats["reserved_bytes.all.current"],
+            }
+        )  # fmt: skip
+        if len(self.result["oom"]) == 1:
+            self.dump("oom.pickle")
+
+    def exception(self, kind, error, trace):
+        frames = traceback.extract_tb(trace)
+        self.result["exception"] = {
+            "type": f"{kind.__module__}.{kind.__qualname__}",
+            "text": str(error)[:2000],
+            "line": line_of(frames),
+        }
+
+    def path(self, name):
+        return os.path.join(self.folder, f"{self.pid}.{name}")
+
+    def dump(self, name):
+        def write():
+            partial = self.path(name + ".part")
+            self.torch.cuda.memory._dump_snapshot(partial)
+            os.replace(partial, self.path(name))
+
+        self.guard("snapshot", write)
+
+    def describe_devices(self):
+        for device in range(self.torch.cuda.device_count()):
+            stats = self.torch.cuda.memory_stats(device)
+            if not stats:
+                continue
+            self.result["devices"].append(
+                {
+                    "device": device,
+                    "allocated_peak": stats["allocated_bytes.all.peak"],
+                    "requested_peak": stats["requested_bytes.all.peak"],
+                    "reserved_peak": stats["reserved_bytes.all.peak"],
+                    "retries": stats["num_alloc_retries"],
+                    "ooms": stats["num_ooms"],
+                }
+            )
+
+    def finish(self):
+        if self.is_finished or os.getpid() != self.pid:
+            return
+        self.is_finished = True
+        if self.torch is not None and self.torch.cuda.is_initialized():
+            self.guard("peaks", self.describe_devices)
+            if self.is_recording:
+                self.dump("pickle")
+        self.result["finished"] = True
+        self.write()
+        if self.shows_progress:
+            sys.stderr.write("\r\033[K")
+
+    def write(self):
+        partial = self.path("json.part")
+        with open(partial, "w", encoding="utf-8") as file:
+            json.dump(self.result, file)
+        os.replace(partial, self.path("json"))
+
+    def progress(self):
+        cuda = self.torch.cuda
+        while not self.is_finished:
+            time.sleep(1)
+            if not self.is_finished:
+                sys.stderr.write(
+                    f"\r\033[Kdry run: allocated {cuda.memory_allocated() / 2**30:.2f} GiB, reserved "
+                    f"{cuda.memory_reserved() / 2**30:.2f} GiB, {self.result['steps']} steps"
+                )
+                sys.stderr.flush()
+
+
+def is_library(filename):
+    return "/site-packages/" in filename or "/dist-packages/" in filename or (
+        filename.startswith("<") or f"/lib/python{sys.version_info[0]}." in filename
+    )
+
+
+def line_of(frames):
+    """"train.py:42" of the innermost frame that is the program's own, else of the innermost."""
+    frames = [f for f in frames if f.filename != __file__]
+    own = [f for f in frames if not is_library(f.filename)] or frames
+    return f"{own[-1].filename}:{own[-1].lineno} ({own[-1].name})" if own else None
+
+
+def stack_of_program():
+    """Stack of this thread, or of the main one if this is a thread of autograd without Python."""
+    frames = traceback.extract_stack()
+    if any(not is_library(f.filename) and f.filename != __file__ for f in frames):
+        return frames
+    main = sys._current_frames().get(threading.main_thread().ident)
+    return traceback.extract_stack(main) if main is not None else frames
+
+
+def library_settings(requirements):
+    """Settings of the stand-in for the library versions that this build of torch was made for."""
+    names = {"cudnn": 10000, "nccl": 10000, "cublas": 10000}
+    settings = {}
+    for requirement in requirements:
+        match = re.match(r"nvidia-(\w+)-cu(\d+)\W*==\s*([\d.]+)", requirement)
+        if match is None:
+            continue
+        name, major, version = match.groups()
+        settings["cuda"] = major
+        if name in names:
+            parts = [int(part) for part in version.split(".")[:3]] + [0, 0]
+            settings[name] = parts[0] * names[name] + parts[1] * 100 + parts[2]
+    return ",".join(f"{key}:{value}" for key, value in settings.items())
+
+
+def tell_versions():
+    """Read once, by the stand-in's first call: what the caller of the dry run set comes last."""
+    requirements = importlib.metadata.requires("torch") or []
+    parts = [library_settings(requirements), os.environ.get("ALLOT_STANDIN", "")]
+    os.environ["ALLOT_STANDIN"] = ",".join(part for part in parts if part)
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls back before and after the module of this name is imported."""
+
+    def __init__(self, name, before, callback):
+        self.name, self.before, self.callback = name, before, callback
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def load_and_tell(module):
+            load(module)
+            self.callback(module)
+
+        spec.loader.exec_module = load_and_tell
+        self.before()
+        return spec
+
+
+def install():
+    recorder = Recorder()
+    recorder.write()
+    faulthandler.enable()
+    before_torch = functools.partial(recorder.guard, "reading versions", tell_versions)
+    sys.meta_path.insert(0, AfterImport("torch", before_torch, recorder.torch_imported))
+    atexit.register(recorder.finish)
+    before = sys.excepthook
+
+    def excepthook(kind, error, trace):
+        recorder.guard("exception", lambda: recorder.exception(kind, error, trace))
+        before(kind, error, trace)
+
+    sys.excepthook = excepthook

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the stand-in, sets up a program's environment, runs it. The user's environment stays as it
+ * is: everything is passed to the child alone and written to a folder of its own. */
+#include "dryrun.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+/* ---- profiles ---- */
+
+static bool profile_folder(char *out, size_t size)
+{
+    const char *const config = getenv("XDG_CONFIG_HOME");
+    const char *const home = getenv("HOME");
+    if (config != NULL && config[0] == '/') {
+        return snprintf(out, size, "%s/allot/gpus", config) < (int)size;
+    }
+    return home != NULL && snprintf(out, size, "%s/.config/allot/gpus", home) < (int)size;
+}
+
+bool dryrun_make_profile_path(const char *id, char *out, size_t size)
+{
+    char folder[DRYRUN_PATH_MAX];
+    if (strchr(id, '/') != NULL || id[0] == '.' || !profile_folder(folder, sizeof folder)) {
+        return false;
+    }
+    for (char *at = strchr(folder + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(folder, 0777);
+        *at = '/';
+    }
+    (void)mkdir(folder, 0777);
+    return snprintf(out, size, "%s/%s.json", folder, id) < (int)size;
+}
+
+/** File of a name: an imported profile, or the name itself if it is a file; "" for neither. */
+static void profile_file(const char *name, char *out, size_t size)
+{
+    char folder[DRYRUN_PATH_MAX];
+    out[0] = '\0';
+    if (strchr(name, '/') == NULL && profile_folder(folder, sizeof folder) &&
+        snprintf(out, size, "%s/%s.json", folder, name) < (int)size && access(out, R_OK) == 0) {
+        return;
+    }
+    if (snprintf(out, size, "%s", name) >= (int)size || access(out, R_OK) != 0) {
+        out[0] = '\0';
+    }
+}
+
+allot_status dryrun_find_gpu(const char *name, allot_gpu *out)
+{
+    char path[DRYRUN_PATH_MAX];
+    profile_file(name, path, sizeof path);
+    return path[0] != '\0' ? allot_gpu_read(path, out) : allot_gpu_find(name, out);
+}
+
+bool dryrun_profile_file(const char *name, char *out)
+{
+    char path[DRYRUN_PATH_MAX];
+    char real[PATH_MAX];
+    profile_file(name, path, sizeof path);
+    if (realpath(path, real) == NULL || strpbrk(real, ",:") != NULL) {
+        fprintf(stderr, "allot: %s: the path of a profile has no comma and no colon\n", name);
+        return false;
+    }
+    snprintf(out, DRYRUN_PATH_MAX, "%.*s", DRYRUN_PATH_MAX - 1, real);
+    return true;
+}
+
+/* ---- the folder of the stand-in ---- */
+
+static bool has_standin(const char *folder)
+{
+    char path[DRYRUN_PATH_MAX];
+    return snprintf(path, sizeof path, "%s/libcuda.so.1", folder) < (int)sizeof path &&
+           access(path, R_OK) == 0;
+}
+
+/** Beside the command where it was built, below lib/ where it was installed, or as told. */
+static bool find_standin(char *out, size_t size)
+{
+    static const char *const places[] = {"standin", "../lib/allot/standin",
+                                         "../lib/x86_64-linux-gnu/allot/standin"};
+    const char *const told = getenv("ALLOT_STANDIN_DIR");
+    if (told != NULL) {
+        return snprintf(out, size, "%s", told) < (int)size && has_standin(out);
+    }
+    char self[DRYRUN_PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) {
+        return false;
+    }
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[2 * DRYRUN_PATH_MAX];
+        char real[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", self, places[i]);
+        if (realpath(path, real) != NULL && has_standin(real)) {
+            return snprintf(out, size, "%s", real) < (int)size;
+        }
+    }
+    return false;
+}
+
+/* ---- the child ---- */
+
+/** Set a variable to `value`, followed by what it was before, separated by a colon. */
+static bool put_in_front(const char *name, const char *value)
+{
+    const char *const before = getenv(name);
+    if (before == NULL || before[0] == '\0') {
+        return setenv(name, value, 1) == 0;
+    }
+    const size_t size = strlen(value) + strlen(before) + 2;
+    char *const both = malloc(size);
+    if (both == NULL) {
+        return false;
+    }
+    snprintf(both, size, "%s:%s", value, before);
+    const bool is_set = setenv(name, both, 1) == 0;
+    free(both);
+    return is_set;
+}
+
+static bool put_settings(const dryrun_request *request, const char *folder)
+{
+    char text[3 * DRYRUN_PATH_MAX];
+    int length =
+        snprintf(text, sizeof text, "%s:%s,devices:%u,events:%s,strict:%d,report:%s/standin",
+                 request->profile[0] != '\0' ? "profile" : "gpu",
+                 request->profile[0] != '\0' ? request->profile : request->gpu.id, request->gpus,
+                 request->events, request->is_strict ? 1 : 0, folder);
+    if (length > 0 && request->limit != 0) {
+        length += snprintf(text + length, sizeof text - (size_t)length, ",limit:%llu",
+                           (unsigned long long)request->limit);
+    }
+    if (length > 0 && (size_t)length < sizeof text && request->settings != NULL) {
+        length += snprintf(text + length, sizeof text - (size_t)length, ",%s", request->settings);
+    }
+    return length > 0 && (size_t)length < sizeof text && setenv("ALLOT_STANDIN", text, 1) == 0;
+}
+
+static bool put_environment(const dryrun_request *request, const char *standin, const char *folder)
+{
+    char both[2 * DRYRUN_PATH_MAX + 64];
+    char python[DRYRUN_PATH_MAX + 16];
+    char steps[32];
+    snprintf(both, sizeof both, "%s/libcuda.so.1:%s/libnvidia-ml.so.1", standin, standin);
+    snprintf(python, sizeof python, "%s/python", standin);
+    snprintf(steps, sizeof steps, "%llu", (unsigned long long)request->steps);
+    return put_in_front("LD_PRELOAD", both) && put_in_front("LD_LIBRARY_PATH", standin) &&
+           put_in_front("PYTHONPATH", python) && setenv("ALLOT_DRYRUN", folder, 1) == 0 &&
+           setenv("ALLOT_DRYRUN_STEPS", steps, 1) == 0 &&
+           setenv("ALLOT_DRYRUN_PROGRESS", isatty(STDERR_FILENO) != 0 ? "1" : "0", 1) == 0 &&
+           put_settings(request, folder);
+}
+
+enum { EXIT_NOT_FOUND = 127 };
+
+static void run_child(const dryrun_request *request, const char *standin, const char *folder)
+{
+    if (put_environment(request, standin, folder)) {
+        execvp(request->command[0], request->command);
+    }
+    fprintf(stderr, "allot: %s: %s\n", request->command[0], strerror(errno));
+    _exit(EXIT_NOT_FOUND);
+}
+
+static bool make_folder(char *out, size_t size)
+{
+    const char *const parent = getenv("TMPDIR");
+    return snprintf(out, size, "%s/allot-dryrun-XXXXXX", parent != NULL ? parent : "/tmp") <
+               (int)size &&
+           mkdtemp(out) != NULL;
+}
+
+cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
+{
+    char standin[DRYRUN_PATH_MAX];
+    *out = (dryrun_result){0};
+    if (!find_standin(standin, sizeof standin)) {
+        fputs("allot: the stand-in for CUDA is not where it was built or installed; "
+              "ALLOT_STANDIN_DIR names its folder\n",
+              stderr);
+        return CLI_FAILED;
+    }
+    if (!make_folder(out->folder, sizeof out->folder)) {
+        fprintf(stderr, "allot: a temporary folder: %s\n", strerror(errno));
+        return CLI_FAILED;
+    }
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        run_child(request, standin, out->folder);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        fprintf(stderr, "allot: %s: %s\n", request->command[0], strerror(errno));
+        return CLI_FAILED;
+    }
+    out->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (out->exit_code == EXIT_NOT_FOUND) {
+        return CLI_USAGE;
+    }
+    dryrun_read_reports(out, child);
+    return CLI_OK;
+}
+
+void dryrun_clean(const dryrun_result *result)
+{
+    DIR *const folder = result->folder[0] == '\0' ? NULL : opendir(result->folder);
+    if (folder == NULL) {
+        return;
+    }
+    const struct dirent *entry = NULL;
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+        }
+    }
+    closedir(folder);
+    (void)rmdir(result->folder);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/** Running a program on the stand-in and reading what it left: the parts of `allot dryrun`. */
+#ifndef CLI_DRYRUN_H
+#define CLI_DRYRUN_H
+
+#include "cli.h"
+
+enum { DRYRUN_PATH_MAX = 4096, DRYRUN_TEXT_MAX = 1024, DRYRUN_OOM_MAX = 16, DRYRUN_LIST_MAX = 32 };
+
+/** What the user asked for. */
+typedef struct dryrun_request {
+    allot_gpu gpu;
+    char profile[DRYRUN_PATH_MAX]; /**< Of the GPU if it came from a file, else "". */
+    uint64_t limit;                /**< 0: the card's memory. */
+    unsigned gpus;
+    const char *events; /**< "instant", "sync" or "lag". */
+    uint64_t steps;     /**< 0: all. */
+    bool is_strict;
+    const char *settings; /**< Further ones of the stand-in; NULL: none. */
+    char *const *command; /**< Ends with NULL. */
+} dryrun_request;
+
+typedef struct dryrun_oom {
+    uint64_t size;
+    uint64_t free;
+    uint64_t allocated;
+    uint64_t reserved;
+    uint64_t step;
+    char line[DRYRUN_TEXT_MAX];
+} dryrun_oom;
+
+/** A name and how often. */
+typedef struct dryrun_count {
+    char name[256];
+    uint64_t count;
+} dryrun_count;
+
+/** What came of it. */
+typedef struct dryrun_result {
+    int exit_code;    /**< Of the program; 128 + signal where one ended it. */
+    bool has_process; /**< The Python side wrote its report. */
+    bool is_finished; /**< And the program came to its end in order. */
+    bool has_standin; /**< The stand-in wrote its report: CUDA was used. */
+    char torch[64];   /**< Version, "" if it was not imported. */
+    char cuda[64];    /**< "" where torch is not a CUDA build. */
+    uint64_t steps;
+    uint64_t device_total;
+    uint64_t device_peak; /**< Taken of the device, the context included. */
+    uint64_t context;
+    bool has_peaks;
+    uint64_t allocated_peak;
+    uint64_t reserved_peak;
+    uint64_t retries;
+    uint32_t oom_count;
+    dryrun_oom oom[DRYRUN_OOM_MAX];
+    char exception[DRYRUN_TEXT_MAX]; /**< Type and text, "" for none. */
+    char exception_line[DRYRUN_TEXT_MAX];
+    bool is_stopped; /**< The guard ended an endless loop. */
+    uint64_t reads;  /**< Values read from the device. */
+    uint64_t pinned_peak;
+    uint32_t read_line_count;
+    dryrun_count read_lines[DRYRUN_LIST_MAX];
+    uint32_t missing_count;
+    dryrun_count missing[DRYRUN_LIST_MAX];
+    uint32_t unknown_count; /**< Guesses about sizes of memory. */
+    dryrun_count unknown[DRYRUN_LIST_MAX];
+    uint64_t guess_calls; /**< Calls that were answered by guess, without effect on memory. */
+    uint32_t problem_count;
+    dryrun_count problems[DRYRUN_LIST_MAX];
+    char snapshot[DRYRUN_PATH_MAX]; /**< "" for none. */
+    char folder[DRYRUN_PATH_MAX];   /**< Where everything lies; removed by dryrun_clean(). */
+} dryrun_result;
+
+/** A built-in profile, an imported one, or a file; ALLOT_STATUS_NOT_FOUND with similar names. */
+ALLOT_NODISCARD allot_status dryrun_find_gpu(const char *name, allot_gpu *out);
+
+/** The file that such a name stands for, made absolute; false after a message. */
+bool dryrun_profile_file(const char *name, char *out);
+
+/** Where the profile `id` is kept, its folders made; false if the id cannot be a file's name. */
+bool dryrun_make_profile_path(const char *id, char *out, size_t size);
+
+/** Run the program and read its reports. CLI_OK, else a message was printed. */
+cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out);
+
+/** Remove the folder with the reports. */
+void dryrun_clean(const dryrun_result *result);
+
+/** Read the reports of process `pid` in result->folder into the rest of the result. */
+void dryrun_read_reports(dryrun_result *result, long pid);
+
+#endif /* CLI_DRYRUN_H */

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what a dry run left: the report of the Python side and that of the stand-in. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yajl/yajl_tree.h>
+
+#include "dryrun.h"
+
+enum { REPORT_SIZE_MAX = 16 << 20 };
+
+/** Parse a JSON file; NULL if it is not there or is not JSON. */
+static yajl_val read_json(const char *path)
+{
+    struct stat info;
+    FILE *const file = fopen(path, "rb");
+    if (file == NULL) {
+        return NULL;
+    }
+    yajl_val root = NULL;
+    char *text = NULL;
+    if (fstat(fileno(file), &info) == 0 && info.st_size < REPORT_SIZE_MAX &&
+        (text = malloc((size_t)info.st_size + 1)) != NULL) {
+        const size_t size = fread(text, 1, (size_t)info.st_size, file);
+        text[size] = '\0';
+        root = yajl_tree_parse(text, NULL, 0);
+    }
+    free(text);
+    fclose(file);
+    return root;
+}
+
+static yajl_val member(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    return YAJL_IS_OBJECT(object) ? yajl_tree_get(object, path, yajl_t_any) : NULL;
+}
+
+static uint64_t number(yajl_val object, const char *key)
+{
+    const yajl_val value = member(object, key);
+    return YAJL_IS_INTEGER(value) && YAJL_GET_INTEGER(value) > 0 ? (uint64_t)YAJL_GET_INTEGER(value)
+                                                                 : 0;
+}
+
+static void text(yajl_val object, const char *key, char *out, size_t size)
+{
+    const yajl_val value = member(object, key);
+    const char *const found = YAJL_GET_STRING(value);
+    snprintf(out, size, "%s", found == NULL ? "" : found);
+}
+
+static bool is_true(yajl_val object, const char *key)
+{
+    return YAJL_IS_TRUE(member(object, key));
+}
+
+static size_t length(yajl_val array)
+{
+    return YAJL_IS_ARRAY(array) ? YAJL_GET_ARRAY(array)->len : 0;
+}
+
+static void add(dryrun_count *list, uint32_t *count, const char *name, uint64_t times)
+{
+    if (*count < DRYRUN_LIST_MAX) {
+        snprintf(list[*count].name, sizeof list[*count].name, "%s", name);
+        list[(*count)++].count = times;
+    }
+}
+
+/* ---- the Python side ---- */
+
+static void read_ooms(yajl_val array, dryrun_result *out)
+{
+    for (size_t i = 0; i < length(array) && out->oom_count < DRYRUN_OOM_MAX; i++) {
+        const yajl_val from = YAJL_GET_ARRAY(array)->values[i];
+        dryrun_oom *const to = &out->oom[out->oom_count++];
+        to->size = number(from, "size");
+        to->free = number(from, "free");
+        to->allocated = number(from, "allocated");
+        to->reserved = number(from, "reserved");
+        to->step = number(from, "step");
+        text(from, "line", to->line, sizeof to->line);
+    }
+}
+
+/** The device that held most stands for all: they have the same memory. */
+static void read_peaks(yajl_val array, dryrun_result *out)
+{
+    for (size_t i = 0; i < length(array); i++) {
+        const yajl_val from = YAJL_GET_ARRAY(array)->values[i];
+        out->has_peaks = true;
+        out->retries += number(from, "retries");
+        if (number(from, "reserved_peak") >= out->reserved_peak) {
+            out->reserved_peak = number(from, "reserved_peak");
+            out->allocated_peak = number(from, "allocated_peak");
+        }
+    }
+}
+
+static void read_exception(yajl_val object, dryrun_result *out)
+{
+    char type[256];
+    char words[DRYRUN_TEXT_MAX];
+    if (!YAJL_IS_OBJECT(object)) {
+        return;
+    }
+    text(object, "type", type, sizeof type);
+    text(object, "text", words, sizeof words);
+    snprintf(out->exception, sizeof out->exception, "%.200s: %.800s", type, words);
+    text(object, "line", out->exception_line, sizeof out->exception_line);
+}
+
+static void read_process(yajl_val root, dryrun_result *out)
+{
+    out->has_process = true;
+    out->is_finished = is_true(root, "finished");
+    text(root, "torch", out->torch, sizeof out->torch);
+    text(root, "cuda", out->cuda, sizeof out->cuda);
+    out->steps = number(root, "steps");
+    read_ooms(member(root, "oom"), out);
+    read_peaks(member(root, "devices"), out);
+    read_exception(member(root, "exception"), out);
+    const yajl_val problems = member(root, "problems");
+    for (size_t i = 0; i < length(problems); i++) {
+        const char *const problem = YAJL_GET_STRING(YAJL_GET_ARRAY(problems)->values[i]);
+        add(out->problems, &out->problem_count, problem == NULL ? "" : problem, 1);
+    }
+}
+
+/* ---- the stand-in ---- */
+
+/** Guesses whose answer is a size that real hardware would have allocated. */
+static bool is_about_memory(const char *name)
+{
+    static const char *const parts[] = {
+        "ufferSize", "cuDNN workspaces", "GetWorkspace",  "WorkspaceSize", "GetSizeMany",
+        "GetSize64", "cufftGetSize",     "cufftEstimate", "cufftMakePlan", "cufftXtMakePlan"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strstr(name, parts[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void read_guesses(yajl_val object, dryrun_result *out)
+{
+    for (size_t i = 0; YAJL_IS_OBJECT(object) && i < YAJL_GET_OBJECT(object)->len; i++) {
+        const char *const name = YAJL_GET_OBJECT(object)->keys[i];
+        const uint64_t calls = number(object, name);
+        if (is_about_memory(name)) {
+            add(out->unknown, &out->unknown_count, name, calls);
+        } else {
+            out->guess_calls += calls;
+        }
+    }
+}
+
+static void read_standin(yajl_val root, dryrun_result *out)
+{
+    out->has_standin = true;
+    const yajl_val devices = member(root, "devices");
+    for (size_t i = 0; i < length(devices); i++) {
+        const yajl_val device = YAJL_GET_ARRAY(devices)->values[i];
+        out->device_total = number(device, "total");
+        if (number(device, "peak") > out->device_peak) {
+            out->device_peak = number(device, "peak");
+            out->context = number(device, "context");
+        }
+    }
+    out->pinned_peak = number(root, "pinned_peak");
+    const yajl_val reads = member(root, "reads");
+    out->reads = number(reads, "small");
+    out->is_stopped = is_true(reads, "stopped");
+    const yajl_val lines = member(reads, "lines");
+    for (size_t i = 0; YAJL_IS_OBJECT(lines) && i < YAJL_GET_OBJECT(lines)->len; i++) {
+        const char *const name = YAJL_GET_OBJECT(lines)->keys[i];
+        add(out->read_lines, &out->read_line_count, name, number(lines, name));
+    }
+    read_guesses(member(root, "guessed"), out);
+    const yajl_val missing = member(root, "missing");
+    for (size_t i = 0; i < length(missing); i++) {
+        const char *const name = YAJL_GET_STRING(YAJL_GET_ARRAY(missing)->values[i]);
+        add(out->missing, &out->missing_count, name == NULL ? "" : name, 1);
+    }
+}
+
+void dryrun_read_reports(dryrun_result *result, long pid)
+{
+    char path[DRYRUN_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%ld.json", result->folder, pid);
+    yajl_val root = read_json(path);
+    if (root != NULL) {
+        read_process(root, result);
+        yajl_tree_free(root);
+    }
+    snprintf(path, sizeof path, "%s/standin.%ld", result->folder, pid);
+    root = read_json(path);
+    if (root != NULL) {
+        read_standin(root, result);
+        yajl_tree_free(root);
+    }
+    snprintf(path, sizeof path, "%s/%ld.pickle", result->folder, pid);
+    if (access(path, R_OK) == 0) {
+        snprintf(result->snapshot, sizeof result->snapshot, "%.4000s", path);
+    }
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "dryrun_verdict.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+#include <yajl/yajl_gen.h>
+
+#include "verbs.h"
+
+static bool is_unrecorded(const dryrun_result *result)
+{
+    return !result->has_process || !result->has_standin || !result->has_peaks ||
+           result->problem_count != 0;
+}
+
+dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result)
+{
+    (void)request;
+    if (result->oom_count != 0) {
+        return DRYRUN_OUT_OF_MEMORY;
+    }
+    if (result->is_stopped) {
+        return DRYRUN_INCOMPLETE;
+    }
+    if (result->exit_code != 0) {
+        return DRYRUN_FAILED;
+    }
+    return is_unrecorded(result) || !result->is_finished || result->unknown_count != 0 ||
+                   result->missing_count != 0
+               ? DRYRUN_INCOMPLETE
+               : DRYRUN_FITS;
+}
+
+cli_exit dryrun_exit(dryrun_verdict verdict)
+{
+    switch (verdict) {
+    case DRYRUN_FITS:
+        return CLI_OK;
+    case DRYRUN_OUT_OF_MEMORY:
+    case DRYRUN_INCOMPLETE:
+        return CLI_FOUND;
+    case DRYRUN_FAILED:
+        break;
+    }
+    return CLI_FAILED;
+}
+
+static const char *size_text(uint64_t size)
+{
+    /* Enough for the few sizes that one line shows. */
+    static char texts[8][ALLOT_SIZE_TEXT_MAX];
+    static unsigned next;
+    next = (next + 1) % 8;
+    return allot_size_format(size, texts[next]);
+}
+
+static const char *card_text(const dryrun_request *request, char *buffer, size_t size)
+{
+    if (request->limit == 0) {
+        snprintf(buffer, size, "%s (%s)", request->gpu.name, size_text(request->gpu.memory_total));
+    } else {
+        snprintf(buffer, size, "%s with %s", request->gpu.name, size_text(request->limit));
+    }
+    return buffer;
+}
+
+static void print_out_of_memory(const dryrun_result *result, const char *card)
+{
+    const dryrun_oom *const oom = &result->oom[0];
+    printf("OUT OF MEMORY on %s\n", card);
+    printf("  asked for %s at %s\n", size_text(oom->size),
+           oom->line[0] == '\0' ? "an unknown line" : oom->line);
+    printf("  after %" PRIu64
+           " optimizer steps; %s allocated, %s reserved, %s left on the device\n",
+           oom->step, size_text(oom->allocated), size_text(oom->reserved), size_text(oom->free));
+    if (result->oom_count > 1 || result->exit_code == 0) {
+        printf("  the program caught it and went on; %u times in all\n",
+               (unsigned)result->oom_count);
+    }
+}
+
+static void print_failed(const dryrun_result *result)
+{
+    if (result->exit_code > 128) {
+        printf("FAILED: signal %d ended the program\n", result->exit_code - 128);
+    } else {
+        printf("FAILED for another reason than memory: exit code %d\n", result->exit_code);
+    }
+    if (result->exception[0] != '\0') {
+        printf("  %s\n  at %s\n", result->exception, result->exception_line);
+    }
+}
+
+static void print_list(const char *title, const dryrun_count *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < 6; i++) {
+        printf("  %s%s (%" PRIu64 " times)\n", i == 0 ? title : "    ", list[i].name,
+               list[i].count);
+    }
+}
+
+/** What is missing, and the way out. */
+static void print_incomplete(const dryrun_result *result)
+{
+    printf("TRACKING INCOMPLETE: whether it fits is not known\n");
+    if (!result->has_process) {
+        printf("  the program is not Python, or Python was started so that it ignores PYTHONPATH "
+               "(-I, -E)\n");
+    } else if (result->torch[0] == '\0') {
+        printf("  the program never imported torch: if it is not installed, "
+               "pip install --no-deps torch is enough\n");
+    } else if (result->cuda[0] == '\0') {
+        printf("  torch %s is not a CUDA build: install the one of PyPI, pip install --no-deps "
+               "torch (the NVIDIA packages are not needed)\n",
+               result->torch);
+    } else if (!result->has_standin || !result->has_peaks) {
+        printf("  the program never used CUDA: does it ask for the device \"cuda\"?\n");
+    }
+    if (result->is_stopped) {
+        printf("  a loop waits for a value that a dry run does not compute; --set flip:N answers "
+               "every N-th question with yes\n");
+    }
+    print_list("sizes not known: ", result->unknown, result->unknown_count);
+    print_list("functions that do not exist here: ", result->missing, result->missing_count);
+    print_list("", result->problems, result->problem_count);
+}
+
+static void print_verdict(const dryrun_request *request, const dryrun_result *result,
+                          dryrun_verdict verdict)
+{
+    char card[256];
+    card_text(request, card, sizeof card);
+    switch (verdict) {
+    case DRYRUN_FITS:
+        printf("FITS on %s\n", card);
+        break;
+    case DRYRUN_OUT_OF_MEMORY:
+        print_out_of_memory(result, card);
+        break;
+    case DRYRUN_FAILED:
+        print_failed(result);
+        break;
+    case DRYRUN_INCOMPLETE:
+        print_incomplete(result);
+        break;
+    }
+}
+
+/** The built-in card with least memory that holds `reserved` beside its context; false for none. */
+static bool smallest_card(uint64_t reserved, allot_gpu *out)
+{
+    for (size_t i = 0; i < allot_gpu_count(); i++) {
+        if (allot_gpu_at(i, out) == ALLOT_STATUS_OK &&
+            reserved + out->memory_context <= out->memory_total) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_peaks(const dryrun_request *request, const dryrun_result *result,
+                        dryrun_verdict verdict)
+{
+    if (!result->has_peaks) {
+        return;
+    }
+    printf("\n  peak allocated   %s\n  peak reserved    %s", size_text(result->allocated_peak),
+           size_text(result->reserved_peak));
+    if (result->retries != 0) {
+        printf("   (%" PRIu64 " times memory was given back to go on)", result->retries);
+    }
+    printf("\n");
+    if (result->context != 0) {
+        printf("  CUDA context     %s   (an assumption, with the card's profile)\n",
+               size_text(result->context));
+    }
+    if (verdict != DRYRUN_OUT_OF_MEMORY && result->device_total > result->device_peak) {
+        printf("  headroom         %s\n", size_text(result->device_total - result->device_peak));
+    }
+    printf("  steps            %" PRIu64 "\n", result->steps);
+    allot_gpu smallest;
+    if (verdict == DRYRUN_FITS && smallest_card(result->reserved_peak, &smallest)) {
+        printf("  smallest card    %s (%s)\n", smallest.id, size_text(smallest.memory_total));
+    }
+    if (request->events[0] == 'i') {
+        printf("  work counts as finished at once: --events sync gives the other bound\n");
+    }
+}
+
+static void print_notes(const dryrun_result *result)
+{
+    for (uint32_t i = 0; i < result->read_line_count && i < 5; i++) {
+        printf("%s%s (%" PRIu64 " times)\n",
+               i == 0 ? "  approximate if the program acts on values it read from the device: "
+                      : "    ",
+               result->read_lines[i].name, result->read_lines[i].count);
+    }
+    if (result->pinned_peak > UINT64_C(1) << 30) {
+        printf("  pinned host memory at its peak: %s\n", size_text(result->pinned_peak));
+    }
+}
+
+/** The lines that hold the peak, from the snapshot, as `allot explain` shows them. */
+static void print_holders(const dryrun_result *result)
+{
+    allot_trace *trace = NULL;
+    allot_history *history = NULL;
+    uint32_t event = 0;
+    if (result->snapshot[0] == '\0' ||
+        allot_trace_read(result->snapshot, NULL, &trace) != ALLOT_STATUS_OK) {
+        return;
+    }
+    if (allot_history_create(trace, 0, NULL, &history) == ALLOT_STATUS_OK &&
+        allot_history_find(history, "peak", &event) == ALLOT_STATUS_OK) {
+        const allot_report_options options = cli_report_options(false, 8, NULL);
+        const allot_sink sink = allot_sink_stdio(stdout);
+        printf("\n");
+        if (allot_report_explain(history, event, ALLOT_GROUP_LINE, &options, &sink, NULL) !=
+            ALLOT_STATUS_OK) {
+            printf("  %s\n", allot_error_detail());
+        }
+    }
+    allot_history_destroy(history);
+    allot_trace_destroy(trace);
+}
+
+void dryrun_print(const dryrun_request *request, const dryrun_result *result,
+                  dryrun_verdict verdict)
+{
+    print_verdict(request, result, verdict);
+    print_peaks(request, result, verdict);
+    print_notes(result);
+    print_holders(result);
+}
+
+/* ---- JSON ---- */
+
+static void put_text(yajl_gen json, const char *key, const char *text)
+{
+    yajl_gen_string(json, (const unsigned char *)key, strlen(key));
+    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+}
+
+static void put_number(yajl_gen json, const char *key, uint64_t value)
+{
+    yajl_gen_string(json, (const unsigned char *)key, strlen(key));
+    yajl_gen_integer(json, (long long)value);
+}
+
+static void put_counts(yajl_gen json, const char *key, const dryrun_count *list, uint32_t count)
+{
+    yajl_gen_string(json, (const unsigned char *)key, strlen(key));
+    yajl_gen_map_open(json);
+    for (uint32_t i = 0; i < count; i++) {
+        put_number(json, list[i].name, list[i].count);
+    }
+    yajl_gen_map_close(json);
+}
+
+static void put_ooms(yajl_gen json, const dryrun_result *result)
+{
+    yajl_gen_string(json, (const unsigned char *)"out_of_memory", strlen("out_of_memory"));
+    yajl_gen_array_open(json);
+    for (uint32_t i = 0; i < result->oom_count; i++) {
+        yajl_gen_map_open(json);
+        put_number(json, "size", result->oom[i].size);
+        put_number(json, "device_free", result->oom[i].free);
+        put_number(json, "allocated", result->oom[i].allocated);
+        put_number(json, "reserved", result->oom[i].reserved);
+        put_number(json, "step", result->oom[i].step);
+        put_text(json, "line", result->oom[i].line);
+        yajl_gen_map_close(json);
+    }
+    yajl_gen_array_close(json);
+}
+
+void dryrun_print_json(const dryrun_request *request, const dryrun_result *result,
+                       dryrun_verdict verdict)
+{
+    static const char *const verdicts[] = {"fits", "out_of_memory", "failed", "incomplete"};
+    const yajl_gen json = yajl_gen_alloc(NULL);
+    if (json == NULL) {
+        return;
+    }
+    yajl_gen_config(json, yajl_gen_beautify, 1);
+    yajl_gen_map_open(json);
+    put_text(json, "schema", "allot.dryrun/1");
+    put_text(json, "verdict", verdicts[verdict]);
+    put_text(json, "gpu", request->gpu.id);
+    put_text(json, "events", request->events);
+    put_text(json, "torch", result->torch);
+    put_number(json, "exit_code", (uint64_t)result->exit_code);
+    put_number(json, "device_total", result->device_total);
+    put_number(json, "device_peak", result->device_peak);
+    put_number(json, "context", result->context);
+    put_number(json, "allocated_peak", result->allocated_peak);
+    put_number(json, "reserved_peak", result->reserved_peak);
+    put_number(json, "retries", result->retries);
+    put_number(json, "steps", result->steps);
+    put_number(json, "pinned_peak", result->pinned_peak);
+    put_ooms(json, result);
+    put_text(json, "exception", result->exception);
+    put_text(json, "exception_line", result->exception_line);
+    put_counts(json, "reads", result->read_lines, result->read_line_count);
+    put_counts(json, "unknown", result->unknown, result->unknown_count);
+    put_counts(json, "missing", result->missing, result->missing_count);
+    put_counts(json, "problems", result->problems, result->problem_count);
+    put_number(json, "guess_calls", result->guess_calls);
+    yajl_gen_map_close(json);
+    const unsigned char *text = NULL;
+    size_t size = 0;
+    yajl_gen_get_buf(json, &text, &size);
+    fwrite(text, 1, size, stdout);
+    yajl_gen_free(json);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/** What a dry run comes to, and saying it. */
+#ifndef CLI_DRYRUN_VERDICT_H
+#define CLI_DRYRUN_VERDICT_H
+
+#include "dryrun.h"
+
+/** One of four, never "fits" on partial knowledge. */
+typedef enum dryrun_verdict {
+    DRYRUN_FITS,
+    DRYRUN_OUT_OF_MEMORY,
+    DRYRUN_FAILED,     /**< For another reason. */
+    DRYRUN_INCOMPLETE, /**< Something is not known that memory depends on. */
+} dryrun_verdict;
+
+dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result);
+
+/** CLI_OK for "fits"; CLI_FOUND for the memory's faults; CLI_FAILED where the program failed. */
+cli_exit dryrun_exit(dryrun_verdict verdict);
+
+void dryrun_print(const dryrun_request *request, const dryrun_result *result,
+                  dryrun_verdict verdict);
+void dryrun_print_json(const dryrun_request *request, const dryrun_result *result,
+                       dryrun_verdict verdict);
+
+#endif /* CLI_DRYRUN_VERDICT_H */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* allot dryrun: runs a CUDA program without a GPU and says what its memory would have been. */
+#include <string.h>
+
+#include "dryrun.h"
+#include "dryrun_verdict.h"
+#include "verbs.h"
+
+static const char *gpu = "a100-80";
+static const char *limit;
+static int gpus = 1;
+static const char *events = "instant";
+static long long steps;
+static int is_strict;
+static const char *settings;
+static const char *assert_peak;
+static const char *record;
+static int wants_json;
+
+static const struct poptOption OPTIONS[] = {
+    {"gpu", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &gpu, 0,
+     "The card: a name of `allot gpu list`, an imported one, or a profile file", "NAME"},
+    {"limit", '\0', POPT_ARG_STRING, &limit, 0, "Its memory, all of it for the program", "SIZE"},
+    {"gpus", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &gpus, 0, "How many of them", "N"},
+    {"events", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &events, 0,
+     "When work is finished: instant (the least memory), sync (the most), lag", "WHEN"},
+    {"steps", '\0', POPT_ARG_LONGLONG, &steps, 0, "Stop after N optimizer steps", "N"},
+    {"strict", '\0', POPT_ARG_NONE, &is_strict, 0, "Calls that are answered by guess fail", NULL},
+    {"set", '\0', POPT_ARG_STRING, &settings, 0, "Further settings of the stand-in",
+     "KEY:VALUE,..."},
+    {"assert-peak", '\0', POPT_ARG_STRING, &assert_peak, 0,
+     "Exit 1 if more is reserved at any time", "SIZE"},
+    {"record", 'o', POPT_ARG_STRING, &record, 0, "Keep the memory snapshot", "FILE"},
+    {"json", '\0', POPT_ARG_NONE, &wants_json, 0, "Print JSON", NULL},
+    POPT_TABLEEND};
+
+/** Read the options into a request; false after a message. */
+static bool make_request(dryrun_request *out, uint64_t *peak_max)
+{
+    *out = (dryrun_request){.gpus = (unsigned)gpus,
+                            .events = events,
+                            .steps = (uint64_t)steps,
+                            .is_strict = is_strict != 0,
+                            .settings = settings};
+    *peak_max = 0;
+    if (dryrun_find_gpu(gpu, &out->gpu) != ALLOT_STATUS_OK) {
+        cli_fail(ALLOT_STATUS_NOT_FOUND);
+        return false;
+    }
+    if (out->gpu.source[0] == ALLOT_GPU_SOURCE_FILE && !dryrun_profile_file(gpu, out->profile)) {
+        return false;
+    }
+    if ((limit != NULL && allot_size_parse(limit, &out->limit) != ALLOT_STATUS_OK) ||
+        (assert_peak != NULL && allot_size_parse(assert_peak, peak_max) != ALLOT_STATUS_OK)) {
+        cli_usage("%s", allot_error_detail());
+        return false;
+    }
+    if (gpus < 1 || gpus > 64 || steps < 0) {
+        cli_usage("--gpus takes 1 to 64, --steps a number from 0 on");
+        return false;
+    }
+    if (strcmp(events, "instant") != 0 && strcmp(events, "sync") != 0 &&
+        strcmp(events, "lag") != 0) {
+        cli_usage("--events takes instant, sync or lag");
+        return false;
+    }
+    return true;
+}
+
+/** Copy the snapshot to where the user wants it. */
+static cli_exit keep_snapshot(const dryrun_result *result)
+{
+    if (record == NULL) {
+        return CLI_OK;
+    }
+    FILE *const from = result->snapshot[0] == '\0' ? NULL : fopen(result->snapshot, "rb");
+    if (from == NULL) {
+        fprintf(stderr, "allot: %s: there is no snapshot to keep\n", record);
+        return CLI_FAILED;
+    }
+    FILE *to = NULL;
+    cli_exit code = cli_open_output(record, &to);
+    if (code == CLI_OK) {
+        char buffer[1 << 16];
+        size_t size = 0;
+        while ((size = fread(buffer, 1, sizeof buffer, from)) > 0 &&
+               fwrite(buffer, 1, size, to) == size) {
+        }
+        code = cli_close_output(record, to);
+    }
+    fclose(from);
+    return code;
+}
+
+static cli_exit run(const char *const *files, size_t count)
+{
+    dryrun_request request;
+    uint64_t peak_max = 0;
+    if (count == 0) {
+        return cli_usage("a command is needed: allot dryrun --gpu rtx4090 -- python train.py");
+    }
+    if (!make_request(&request, &peak_max)) {
+        return CLI_USAGE;
+    }
+    request.command = (char *const *)(uintptr_t)files;
+    dryrun_result result;
+    cli_exit code = dryrun_run(&request, &result);
+    if (code == CLI_OK) {
+        const dryrun_verdict verdict = dryrun_judge(&request, &result);
+        if (wants_json != 0) {
+            dryrun_print_json(&request, &result, verdict);
+        } else {
+            dryrun_print(&request, &result, verdict);
+        }
+        code = dryrun_exit(verdict);
+        if (peak_max != 0 && result.reserved_peak > peak_max) {
+            fprintf(stderr, "allot: the peak is above --assert-peak %s\n", assert_peak);
+            code = code == CLI_OK ? CLI_FOUND : code;
+        }
+        const cli_exit kept = keep_snapshot(&result);
+        code = kept == CLI_OK ? code : kept;
+    }
+    dryrun_clean(&result);
+    return code;
+}
+
+const cli_verb cli_verb_dryrun = {.name = "dryrun",
+                                  .arguments = "-- COMMAND ARGUMENTS...",
+                                  .summary = "Run a CUDA program without a GPU; know its memory",
+                                  .options = OPTIONS,
+                                  .run = run};
