@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Work is finished when the program waits for it: the order of streams, events and callbacks. */
+#include "support/check.h"
+#include "support/standin.h"
+
+enum { NOT_READY = 600, NON_BLOCKING = 1 };
+
+static void load(void)
+{
+    standin_load("limit:1GiB,events:sync");
+}
+
+static void *stream(void)
+{
+    void *made = NULL;
+    CHECK_EQ(cuda.cudaStreamCreateWithFlags(&made, NON_BLOCKING), 0);
+    return made;
+}
+
+static void *event(void)
+{
+    void *made = NULL;
+    CHECK_EQ(cuda.cudaEventCreateWithFlags(&made, 0), 0);
+    return made;
+}
+
+/** One piece of work. */
+static void work(void *on)
+{
+    static void *place;
+    if (place == NULL) {
+        cuda.cudaMalloc(&place, 16);
+    }
+    CHECK_EQ(cuda.cudaMemsetAsync(place, 0, 16, on), 0);
+}
+
+static void an_event_is_ready_once_its_stream_was_waited_for(void)
+{
+    load();
+    void *const s = stream();
+    void *const e = event();
+    CHECK_EQ(cuda.cudaEventQuery(e), 0); /* never recorded */
+    work(s);
+    CHECK_EQ(cuda.cudaEventRecord(e, s), 0);
+    work(s);
+    CHECK_EQ(cuda.cudaEventQuery(e), NOT_READY);
+    CHECK_EQ(cuda.cudaStreamQuery(s), NOT_READY);
+    CHECK_EQ(cuda.cudaEventSynchronize(e), 0);
+    CHECK_EQ(cuda.cudaEventQuery(e), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(s), NOT_READY);
+    CHECK_EQ(cuda.cudaStreamSynchronize(s), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(s), 0);
+    CHECK_EQ(cuda.cudaEventDestroy(e), 0);
+    CHECK_EQ(cuda.cudaStreamDestroy(s), 0);
+}
+
+static void streams_do_not_finish_each_other(void)
+{
+    load();
+    void *const a = stream();
+    void *const b = stream();
+    void *const e = event();
+    work(a);
+    CHECK_EQ(cuda.cudaEventRecord(e, a), 0);
+    work(b);
+    CHECK_EQ(cuda.cudaStreamSynchronize(b), 0);
+    CHECK_EQ(cuda.cudaEventQuery(e), NOT_READY);
+    CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
+    CHECK_EQ(cuda.cudaEventQuery(e), 0);
+    cuda.cudaStreamDestroy(a);
+    cuda.cudaStreamDestroy(b);
+    cuda.cudaEventDestroy(e);
+}
+
+static void order_passes_through_chains_of_streams(void)
+{
+    load();
+    void *const a = stream();
+    void *const b = stream();
+    void *const c = stream();
+    void *const first = event();
+    void *const second = event();
+    work(a);
+    CHECK_EQ(cuda.cudaEventRecord(first, a), 0);
+    CHECK_EQ(cuda.cudaStreamWaitEvent(b, first, 0), 0);
+    CHECK_EQ(cuda.cudaEventRecord(second, b), 0);
+    work(a); /* after the event: not waited for by anyone */
+    CHECK_EQ(cuda.cudaStreamWaitEvent(c, second, 0), 0);
+    work(c);
+    CHECK_EQ(cuda.cudaStreamSynchronize(c), 0);
+    CHECK_EQ(cuda.cudaEventQuery(second), 0);
+    CHECK_EQ(cuda.cudaEventQuery(first), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(a), NOT_READY);
+    cuda.cudaStreamDestroy(a);
+    cuda.cudaStreamDestroy(b);
+    cuda.cudaStreamDestroy(c);
+    cuda.cudaEventDestroy(first);
+    cuda.cudaEventDestroy(second);
+}
+
+static void waiting_copies_the_event_as_it_was(void)
+{
+    load();
+    void *const a = stream();
+    void *const b = stream();
+    void *const e = event();
+    work(a);
+    CHECK_EQ(cuda.cudaEventRecord(e, a), 0);
+    CHECK_EQ(cuda.cudaStreamWaitEvent(b, e, 0), 0);
+    work(a);
+    CHECK_EQ(cuda.cudaEventRecord(e, a), 0); /* recorded anew: b waits for the first */
+    work(b);
+    CHECK_EQ(cuda.cudaStreamSynchronize(b), 0);
+    CHECK_EQ(cuda.cudaEventQuery(e), NOT_READY);
+    CHECK_EQ(cuda.cudaStreamSynchronize(a), 0);
+    CHECK_EQ(cuda.cudaEventQuery(e), 0);
+    cuda.cudaStreamDestroy(a);
+    cuda.cudaStreamDestroy(b);
+    cuda.cudaEventDestroy(e);
+}
+
+static void the_default_stream_orders_blocking_streams(void)
+{
+    load();
+    void *blocking = NULL;
+    CHECK_EQ(cuda.cudaStreamCreateWithFlags(&blocking, 0), 0);
+    void *const apart = stream();
+    work(blocking);
+    work(apart);
+    work(NULL);
+    CHECK_EQ(cuda.cudaStreamSynchronize(NULL), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(blocking), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(apart), NOT_READY);
+    work(NULL);
+    work(blocking);
+    CHECK_EQ(cuda.cudaStreamSynchronize(blocking), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(NULL), 0);
+    cuda.cudaStreamDestroy(blocking);
+    cuda.cudaStreamDestroy(apart);
+}
+
+static void reading_into_plain_memory_waits_into_pinned_does_not(void)
+{
+    load();
+    void *const s = stream();
+    void *device = NULL;
+    void *pinned = NULL;
+    char plain[16];
+    REQUIRE(cuda.cudaMalloc(&device, 16) == 0);
+    REQUIRE(cuda.cudaHostAlloc(&pinned, 16, 0) == 0);
+    CHECK_EQ(cuda.cudaMemcpyAsync(pinned, device, 16, 2, s), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(s), NOT_READY);
+    CHECK_EQ(cuda.cudaMemcpyAsync(plain, device, 16, 2, s), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(s), 0);
+    cuda.cudaFree(device);
+    cuda.cudaFreeHost(pinned);
+    cuda.cudaStreamDestroy(s);
+}
+
+static int called[8];
+static int call_count;
+
+static void note(void *number)
+{
+    called[call_count++ % 8] = (int)(intptr_t)number;
+}
+
+static void callbacks_run_in_order_when_their_place_is_reached(void)
+{
+    load();
+    void *const s = stream();
+    void *const e = event();
+    call_count = 0;
+    work(s);
+    CHECK_EQ(cuda.cudaLaunchHostFunc(s, note, (void *)1), 0);
+    CHECK_EQ(cuda.cudaEventRecord(e, s), 0);
+    CHECK_EQ(cuda.cudaLaunchHostFunc(s, note, (void *)2), 0);
+    CHECK_EQ(call_count, 0);
+    CHECK_EQ(cuda.cudaEventSynchronize(e), 0);
+    CHECK_EQ(call_count, 1);
+    CHECK_EQ(called[0], 1);
+    CHECK_EQ(cuda.cudaStreamSynchronize(s), 0);
+    CHECK_EQ(call_count, 2);
+    CHECK_EQ(called[1], 2);
+    CHECK_EQ(cuda.cudaLaunchHostFunc(s, note, (void *)3), 0);
+    CHECK_EQ(cuda.cudaStreamDestroy(s), 0);
+    CHECK_EQ(call_count, 3);
+    cuda.cudaEventDestroy(e);
+}
+
+static void freed_pool_memory_waits_for_its_stream(void)
+{
+    load();
+    void *const a = stream();
+    void *const b = stream();
+    void *const e = event();
+    void *first = NULL;
+    void *other = NULL;
+    void *again = NULL;
+    REQUIRE(cuda.cudaMallocAsync(&first, STANDIN_MIB(4), a) == 0);
+    CHECK_EQ(cuda.cudaFreeAsync(first, a), 0);
+    REQUIRE(cuda.cudaMallocAsync(&other, STANDIN_MIB(4), b) == 0);
+    CHECK(other != first); /* b does not know that a is done with it */
+    CHECK_EQ(cuda.cudaEventRecord(e, a), 0);
+    CHECK_EQ(cuda.cudaStreamWaitEvent(b, e, 0), 0);
+    REQUIRE(cuda.cudaMallocAsync(&again, STANDIN_MIB(4), b) == 0);
+    CHECK(again == first);
+    CHECK_EQ(cuda.cudaFreeAsync(again, b), 0);
+    CHECK_EQ(cuda.cudaFreeAsync(other, b), 0);
+    CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
+    cuda.cudaStreamDestroy(a);
+    cuda.cudaStreamDestroy(b);
+    cuda.cudaEventDestroy(e);
+}
+
+static void wrong_handles_are_refused(void)
+{
+    load();
+    uint64_t nothing[32] = {0};
+    float milliseconds = 0;
+    CHECK_EQ(cuda.cudaStreamSynchronize(nothing), 400);
+    CHECK_EQ(cuda.cudaEventQuery(nothing), 400);
+    CHECK_EQ(cuda.cudaEventQuery(NULL), 400);
+    CHECK_EQ(cuda.cudaEventRecord(nothing, NULL), 400);
+    CHECK_EQ(cuda.cudaEventElapsedTime(&milliseconds, nothing, nothing), 400);
+    CHECK_EQ(cuda.cudaStreamDestroy(NULL), 400);
+    cuda.cudaGetLastError();
+}
+
+static const check_test TESTS[] = {
+    {"an_event_is_ready_once_its_stream_was_waited_for",
+     an_event_is_ready_once_its_stream_was_waited_for},
+    {"streams_do_not_finish_each_other", streams_do_not_finish_each_other},
+    {"order_passes_through_chains_of_streams", order_passes_through_chains_of_streams},
+    {"waiting_copies_the_event_as_it_was", waiting_copies_the_event_as_it_was},
+    {"the_default_stream_orders_blocking_streams", the_default_stream_orders_blocking_streams},
+    {"reading_into_plain_memory_waits_into_pinned_does_not",
+     reading_into_plain_memory_waits_into_pinned_does_not},
+    {"callbacks_run_in_order_when_their_place_is_reached",
+     callbacks_run_in_order_when_their_place_is_reached},
+    {"freed_pool_memory_waits_for_its_stream", freed_pool_memory_waits_for_its_stream},
+    {"wrong_handles_are_refused", wrong_handles_are_refused},
+};
+CHECK_MAIN(TESTS)
