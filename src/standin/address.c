@@ -9,6 +9,7 @@
 #include "core/size_math.h"
 
 #define SPAN_MAX (UINT64_C(32) << 40)
+#define SPAN_BYTES (UINT64_C(1) << 40) /* with real bytes the range is needed twice */
 #define SPAN_MIN (UINT64_C(16) << 30)
 /* Far from where programs, their heaps and shared objects are put on 64-bit Linux. */
 #define PLACE UINT64_C(0x200000000000)
@@ -59,7 +60,7 @@ static uint64_t lower_bound(const address_space *space, uint64_t address)
 
 allot_status address_space_init(address_space *space, bool is_upward, bool has_bytes)
 {
-    uint64_t span = SPAN_MAX;
+    uint64_t span = has_bytes ? SPAN_BYTES : SPAN_MAX;
     void *got = NULL;
     while (span >= SPAN_MIN && (got = reserve(PLACE, span + STANDIN_GRANULE, PROT_NONE)) == NULL) {
         span /= 2;

@@ -207,10 +207,8 @@ static int spread(void *to, const void *from, uint64_t size, uint64_t count, voi
     standin *const state = standin_open();
     state->values.launches++;
     for (uint64_t i = 0; i < count && size <= VALUE_SIZE_MAX; i++) {
-        const uint64_t target = (uintptr_t)to + i * size;
-        if (target != (uintptr_t)from) {
-            value_collect(&state->values, target, (uintptr_t)from, size);
-        }
+        /* In place too: from now on the values are what the collective left there. */
+        value_collect(&state->values, (uintptr_t)to + i * size, (uintptr_t)from, size);
     }
     stream_work_on(state, stream);
     standin_close(state);

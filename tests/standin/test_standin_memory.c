@@ -262,7 +262,7 @@ static void a_full_device_takes_back_what_pools_keep(void)
     CHECK_EQ(cuda.cudaMalloc(&large, STANDIN_MIB(60)), 0);
     CHECK_EQ(cuda.cudaFree(large), 0);
     CHECK_EQ(cuda.cudaMemPoolDestroy(pool), 0);
-    CHECK_EQ(cuda.cudaMemPoolDestroy(pool), INVALID_VALUE);
+    CHECK_EQ(cuda.cudaMemPoolDestroy(NULL), INVALID_VALUE);
     CHECK_EQ(standin_used(), before);
 }
 
