@@ -280,7 +280,8 @@ static weight_part matrix(const standin_handle *rnn, int64_t layer, int64_t part
     const uint64_t input = layer < rnn->values[RNN_DIRECTIONS] ? (uint64_t)rnn->values[RNN_INPUT]
                                                                : projection * directions;
     if (part == 2 * gates(rnn)) {
-        return projection == hidden ? (weight_part){0} : (weight_part){0, projection, hidden};
+        /* Without a projection there is no such matrix. */
+        return (weight_part){0, projection == hidden ? 0 : projection, hidden};
     }
     return (weight_part){0, hidden, part < gates(rnn) ? input : projection};
 }

@@ -435,8 +435,10 @@ CUDA_ENTRY(int, cuMemExportToShareableHandle)
 {
     standin *const state = standin_open();
     const vmm_physical *const physical = vmm_find(state, handle);
-    const shared_handle shared =
-        physical == NULL ? (shared_handle){0} : (shared_handle){physical->size, physical->device};
+    shared_handle shared = {0};
+    if (physical != NULL) {
+        shared = (shared_handle){physical->size, physical->device};
+    }
     standin_close(state);
     if (shared.size == 0 || type != HANDLE_FILE || flags != 0) {
         return CUDA_INVALID_VALUE;

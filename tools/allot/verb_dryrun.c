@@ -126,6 +126,7 @@ static cli_exit run(const char *const *files, size_t count)
 
 const cli_verb cli_verb_dryrun = {.name = "dryrun",
                                   .arguments = "-- COMMAND ARGUMENTS...",
-                                  .summary = "Run a CUDA program without a GPU; know its memory",
+                                  .summary = "Run a CUDA program without a GPU and know its memory",
+                                  .found = "it does not fit, or that is not known",
                                   .options = OPTIONS,
                                   .run = run};

@@ -105,11 +105,11 @@ static cli_exit run(const char *const *files, size_t count)
     if (count == 2 && strcmp(files[0], "import") == 0) {
         return import(files[1]);
     }
-    return cli_usage("expected list, show NAME or import FILE");
+    return cli_usage("expected list, show NAME or import PATH");
 }
 
 const cli_verb cli_verb_gpu = {.name = "gpu",
-                               .arguments = "list | show NAME | import FILE",
+                               .arguments = "list | show NAME | import PATH",
                                .summary = "The cards that a dry run can stand in for",
                                .options = OPTIONS,
                                .run = run};
