@@ -117,7 +117,8 @@ static cli_exit run(const char *const *files, size_t count)
             fprintf(stderr, "allot: the peak is above --assert-peak %s\n", assert_peak);
             code = code == CLI_OK ? CLI_FOUND : code;
         }
-        const cli_exit kept = keep_snapshot(&result);
+        const cli_exit written = cli_close_output(NULL, stdout);
+        const cli_exit kept = written == CLI_OK ? keep_snapshot(&result) : written;
         code = kept == CLI_OK ? code : kept;
     }
     dryrun_clean(&result);

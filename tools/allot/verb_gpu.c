@@ -94,13 +94,20 @@ static cli_exit import(const char *path)
     return closed;
 }
 
+/** What was printed must have reached its place. */
+static cli_exit finish(cli_exit code)
+{
+    const cli_exit written = cli_close_output(NULL, stdout);
+    return code == CLI_OK ? written : code;
+}
+
 static cli_exit run(const char *const *files, size_t count)
 {
     if (count == 1 && strcmp(files[0], "list") == 0) {
-        return list();
+        return finish(list());
     }
     if (count == 2 && strcmp(files[0], "show") == 0) {
-        return show(files[1]);
+        return finish(show(files[1]));
     }
     if (count == 2 && strcmp(files[0], "import") == 0) {
         return import(files[1]);
