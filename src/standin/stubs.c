@@ -89,5 +89,14 @@ typedef long stub_result;
         return result;                                                                             \
     }
 
+/* A second name for a function of any source file: one jump. */
+#if defined(__aarch64__)
+#define STUB_JUMP(name) "b " name
+#else
+#define STUB_JUMP(name) "jmp " name "@PLT"
+#endif
+#define ALIAS(plain, full)                                                                         \
+    __asm__(".text\n.globl " #plain "\n.type " #plain ", @function\n" #plain ": " STUB_JUMP(#full));
+
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "standin/stubs/table.inc"

@@ -149,6 +149,20 @@ static bool put_settings(const dryrun_request *request, const char *folder)
     return length > 0 && (size_t)length < sizeof text && setenv("ALLOT_STANDIN", text, 1) == 0;
 }
 
+/** What torchrun would tell the rank. */
+static bool put_rank(const dryrun_request *request)
+{
+    char world[16];
+    char rank[16];
+    snprintf(world, sizeof world, "%u", request->world);
+    snprintf(rank, sizeof rank, "%u", request->rank);
+    return request->world == 0 ||
+           (setenv("ALLOT_DRYRUN_ALONE", "1", 1) == 0 && setenv("WORLD_SIZE", world, 1) == 0 &&
+            setenv("RANK", rank, 1) == 0 && setenv("LOCAL_RANK", "0", 1) == 0 &&
+            setenv("LOCAL_WORLD_SIZE", "1", 1) == 0 && setenv("MASTER_ADDR", "127.0.0.1", 1) == 0 &&
+            setenv("MASTER_PORT", "29500", 1) == 0);
+}
+
 static bool put_environment(const dryrun_request *request, const char *standin, const char *folder)
 {
     char both[2 * DRYRUN_PATH_MAX + 64];
@@ -161,7 +175,7 @@ static bool put_environment(const dryrun_request *request, const char *standin, 
            put_in_front("PYTHONPATH", python) && setenv("ALLOT_DRYRUN", folder, 1) == 0 &&
            setenv("ALLOT_DRYRUN_STEPS", steps, 1) == 0 &&
            setenv("ALLOT_DRYRUN_PROGRESS", isatty(STDERR_FILENO) != 0 ? "1" : "0", 1) == 0 &&
-           put_settings(request, folder);
+           put_rank(request) && put_settings(request, folder);
 }
 
 enum { EXIT_NOT_FOUND = 127 };

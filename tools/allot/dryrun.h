@@ -14,7 +14,9 @@ typedef struct dryrun_request {
     uint64_t limit;                /**< 0: the card's memory. */
     unsigned gpus;
     const char *events; /**< "instant", "sync" or "lag". */
-    uint64_t steps;     /**< 0: all. */
+    unsigned world;     /**< Ranks of the job of which one runs alone; 0: no such job. */
+    unsigned rank;
+    uint64_t steps; /**< 0: all. */
     bool is_strict;
     const char *settings; /**< Further ones of the stand-in; NULL: none. */
     char *const *command; /**< Ends with NULL. */

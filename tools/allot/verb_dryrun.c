@@ -10,6 +10,8 @@ static const char *gpu = "a100-80";
 static const char *limit;
 static int gpus = 1;
 static const char *events = "instant";
+static int world;
+static int rank;
 static long long steps;
 static int is_strict;
 static const char *settings;
@@ -24,6 +26,8 @@ static const struct poptOption OPTIONS[] = {
     {"gpus", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &gpus, 0, "How many of them", "N"},
     {"events", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &events, 0,
      "When work is finished: instant (the least memory), sync (the most), lag", "WHEN"},
+    {"world", '\0', POPT_ARG_INT, &world, 0, "Run one rank of a job of N, without the others", "N"},
+    {"rank", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &rank, 0, "Which rank", "N"},
     {"steps", '\0', POPT_ARG_LONGLONG, &steps, 0, "Stop after N optimizer steps", "N"},
     {"strict", '\0', POPT_ARG_NONE, &is_strict, 0, "Calls that are answered by guess fail", NULL},
     {"set", '\0', POPT_ARG_STRING, &settings, 0, "Further settings of the stand-in",
@@ -39,6 +43,8 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
 {
     *out = (dryrun_request){.gpus = (unsigned)gpus,
                             .events = events,
+                            .world = (unsigned)world,
+                            .rank = (unsigned)rank,
                             .steps = (uint64_t)steps,
                             .is_strict = is_strict != 0,
                             .settings = settings};
@@ -57,6 +63,10 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
     }
     if (gpus < 1 || gpus > 64 || steps < 0) {
         cli_usage("--gpus takes 1 to 64, --steps a number from 0 on");
+        return false;
+    }
+    if (world < 0 || rank < 0 || (rank >= world && rank != 0)) {
+        cli_usage("--rank takes a number below that of --world");
         return false;
     }
     if (strcmp(events, "instant") != 0 && strcmp(events, "sync") != 0 &&

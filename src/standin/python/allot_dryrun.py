@@ -63,6 +63,8 @@ class Recorder:
         self.guard("recording", self.keep_recording)
         self.guard("recording", lambda: torch.cuda._lazy_call(self.start))
         self.guard("counting steps", self.count_steps)
+        if os.environ.get("ALLOT_DRYRUN_ALONE") == "1":
+            self.guard("one rank alone", lambda: run_rank_alone(torch))
 
     def keep_recording(self):
         """The program may switch recording on and off as it likes; it stays on."""
@@ -235,6 +237,54 @@ def tell_versions():
     requirements = importlib.metadata.requires("torch") or []
     parts = [library_settings(requirements), os.environ.get("ALLOT_STANDIN", "")]
     os.environ["ALLOT_STANDIN"] = ",".join(part for part in parts if part)
+
+
+def run_rank_alone(torch):
+    """Let one rank of a job run without the others: nobody is waited for.
+
+    The store that ranks meet at becomes one of this process, objects are gathered from copies of this
+    rank's, and the stand-in is told how many ranks a group has that is split off.
+    """
+    if not torch.distributed.is_available():
+        return
+    import torch.distributed as dist
+    import torch.distributed.distributed_c10d as c10d
+
+    world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+    split_size = ctypes.c_int.in_dll(ctypes.CDLL("libcuda.so.1"), "allot_standin_split_size")
+    originals = {
+        name: getattr(c10d, name)
+        for name in ("init_process_group", "_new_process_group_helper", "split_group")
+        if hasattr(c10d, name)
+    }
+
+    def init_process_group(*args, **kwargs):
+        kwargs.pop("init_method", None)
+        kwargs.update(store=dist.HashStore(), rank=rank, world_size=world)
+        return originals["init_process_group"](*args[:1], **kwargs)
+
+    def all_gather_object(object_list, obj, group=None):
+        for i in range(dist.get_world_size(group)):
+            object_list[i] = obj
+
+    def new_process_group(group_size, *args, **kwargs):
+        split_size.value = group_size
+        return originals["_new_process_group_helper"](group_size, *args, **kwargs)
+
+    def split_group(parent_pg=None, split_ranks=None, *args, **kwargs):
+        split_size.value = max((len(r) for r in split_ranks or [] if rank in r), default=0)
+        return originals["split_group"](parent_pg, split_ranks, *args, **kwargs)
+
+    replacements = {
+        "init_process_group": init_process_group,
+        "all_gather_object": all_gather_object,
+        "_new_process_group_helper": new_process_group,
+        "split_group": split_group,
+    }
+    for name, replacement in replacements.items():
+        for module in (c10d, dist):
+            if hasattr(module, name):
+                setattr(module, name, replacement)
 
 
 class AfterImport(importlib.abc.MetaPathFinder):

@@ -14,6 +14,8 @@ name, result type, parameters reduced to what the calling convention needs, and 
   LIBRARY(a)    parameter a is a library handle: count work on the stream set for it
   TEXT          the result is a text
 
+ALIAS lines follow: driver functions that have a version in their name are also looked up without it.
+
 Imported symbols without a prototype in the headers get a line without parameters. Only needed to
 support further versions of CUDA; the build uses the table that is checked in.
 """
@@ -219,6 +221,12 @@ def main():
     print("/* Made by make_table.py: one line per CUDA function that is answered by guess. */")
     for name in sorted(lines):
         print(lines[name])
+    for name in sorted(set(lines) | hand):
+        plain = re.sub(r"_v\d$", "", name)
+        if plain != name and re.match(r"cu[A-Z]", name) and plain not in lines and plain not in hand:
+            newest = max(n for n in set(lines) | hand if re.fullmatch(plain + r"_v\d", n))
+            if newest == name:
+                print(f"ALIAS({plain}, {name})")
 
 
 main()
