@@ -288,9 +288,11 @@ def run_rank_alone(torch):
         def set_timeout(self, *_):
             return None
 
+    store = Store()  # lives as long as the functions below: C++ alone would not keep its methods
+
     def init_process_group(*args, **kwargs):
         kwargs.pop("init_method", None)
-        kwargs.update(store=Store(), rank=rank, world_size=world)
+        kwargs.update(store=store, rank=rank, world_size=world)
         return originals["init_process_group"](*args[:1], **kwargs)
 
     def all_gather_object(object_list, obj, group=None):
