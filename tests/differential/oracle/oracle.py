@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Random programs on PyTorch's own allocator against liballot's model of it.
+
+  oracle.py --python VENV/bin/python --standin DIR --library liballot.so --count 200 --seed 0
+
+Every event (kind, address, size, stream), every statistic, and `allot replay --check` on the
+snapshot must be equal. A program that differs is shrunk and printed; exit status 1.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+import model_side
+import program as programs
+
+
+class Torch:
+    """A process that runs programs on PyTorch under the stand-in."""
+
+    def __init__(self, python, standin, folder):
+        self.out = os.path.join(folder, "result.pickle")
+        environment = dict(os.environ)
+        environment["LD_PRELOAD"] = f"{standin}/libcuda.so.1:{standin}/libnvidia-ml.so.1"
+        environment["LD_LIBRARY_PATH"] = standin
+        self.process = subprocess.Popen(
+            [python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_side.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+        text = json.loads(self.process.stdout.readline())["version"]
+        self.version = 100 * int(text.split(".")[0]) + int(text.split(".")[1])
+
+    def run(self, program):
+        """The result; a text if the program could not be run."""
+        error = self.out + ".error"
+        for path in (self.out, error):
+            if os.path.exists(path):
+                os.unlink(path)
+        self.process.stdin.write(json.dumps({"program": program, "out": self.out}) + "\n")
+        self.process.stdin.flush()
+        status = json.loads(self.process.stdout.readline())["status"]
+        if status != 0:
+            detail = open(error, encoding="utf-8").read() if os.path.exists(error) else ""
+            return f"status {status}\n{detail}"
+        with open(self.out, "rb") as file:
+            return pickle.load(file)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def real_events(trace):
+    out = []
+    for entry in trace:
+        if entry["action"] == "snapshot":
+            continue
+        address = entry.get("device_free", entry["addr"] if "addr" in entry else 0)
+        out.append((entry["action"], address, entry["size"], entry["stream"]))
+    return out
+
+
+def in_order(events, has_pools):
+    """Frees that complete together, and pools that are released together, do so in the order of a
+    hash table: sorted."""
+    out, run = [], []
+    for event in events:
+        kind = event[0] if event[0] == "free_completed" else event[0] in GIVING and has_pools
+        if run and kind != run[-1][0]:
+            out += [e for _, e in sorted(run)]
+            run = []
+        if kind:
+            run.append((kind, event))
+        else:
+            out.append(event)
+    return out + [e for _, e in sorted(run)]
+
+
+GIVING = ("segment_free", "segment_unmap")
+
+
+def text_of(event):
+    return "nothing" if event is None else f"{event[0]} {event[1]:#x} {event[2]} stream {event[3]:#x}"
+
+
+def compare_events(real, model, device, program):
+    has_pools = any(op[0] in ("gb", "pn") for op in program["ops"])
+    real, model = in_order(real, has_pools), in_order(model, has_pools)
+    for i in range(max(len(real), len(model))):
+        theirs = real[i] if i < len(real) else None
+        ours = model[i] if i < len(model) else None
+        if theirs != ours:
+            around = "".join(f"\n    {text_of(e)}" for e in real[max(0, i - 4) : i])
+            return (
+                f"device {device}, event {i}: PyTorch {text_of(theirs)}, model {text_of(ours)}; "
+                f"before it:{around}"
+            )
+    return None
+
+
+def compare_stats(real, model, device, program):
+    for key, ours in model.items():
+        if key not in real:
+            continue
+        if key == "inactive_split_bytes.all.peak" and any(op[0] == "r" for op in program["ops"]):
+            continue  # depends on the order in which frees complete
+        if real[key] != ours:
+            return f"device {device}: {key}: PyTorch {real[key]}, model {ours}"
+    return None
+
+
+def check_snapshot(allot, result, program, folder):
+    """`allot replay --check` for every device."""
+    path = os.path.join(folder, "snapshot.pickle")
+    with open(path, "wb") as file:
+        pickle.dump(result["snapshot"], file)
+    for device in range(program["devices"]):
+        if not result["snapshot"]["device_traces"][device]:
+            continue
+        command = [allot, "replay", "--check", "--device", str(device), "--limit", str(program["limit"])]
+        if program["fraction"]:
+            command += ["--fraction", str(program["fraction"])]
+        done = subprocess.run([*command, path], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return f"device {device}: allot replay --check: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return None
+
+
+class Oracle:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.torch = Torch(options.python, options.standin, folder)
+        self.library = model_side.Library(options.library)
+
+    def difference(self, program):
+        """What differs, None if nothing does; ("cannot run", text) is no difference."""
+        result = self.torch.run(program)
+        if isinstance(result, str):
+            return "cannot run: " + result
+        model = model_side.Model(self.library, program, result["streams"], result["first"])
+        try:
+            model.run()
+        except RuntimeError as error:
+            return f"model: {error}"
+        for device, ours in enumerate(model.devices):
+            theirs = real_events(result["snapshot"]["device_traces"][device])
+            found = compare_events(theirs, ours.events, device, program) or compare_stats(
+                result["stats"][device], ours.stats(), device, program
+            )
+            if found:
+                return found
+        self.counts["events"] += sum(len(d.events) for d in model.devices)
+        self.counts["retries"] += sum(d.stats()["num_alloc_retries"] for d in model.devices)
+        self.counts["ooms"] += sum(d.stats()["num_ooms"] for d in model.devices)
+        model.close()
+        if self.options.allot:
+            return check_snapshot(self.options.allot, result, program, self.folder)
+        return None
+
+    def report(self, program, found):
+        kind = classify(found)
+        self.failures[kind] += 1
+        print(f"\nseed {program['seed']} differs: {describe(program)}\n  {found}", flush=True)
+        if self.failures[kind] > self.options.shrink:
+            return
+        small = programs.shrink(program, lambda p: same(found, self.difference(p)), self.options.budget)
+        print(f"  smallest: {describe(small)}\n  {self.difference(small)}\n  {json.dumps(small)}", flush=True)
+
+    def run(self):
+        self.failures = collections.Counter()
+        self.counts = collections.Counter()
+        settings = collections.Counter()
+        for seed in range(self.options.seed, self.options.seed + self.options.count):
+            keys = self.options.keys.split(",") if self.options.keys is not None else None
+            features = set(self.options.features.split(",")) if self.options.features is not None else None
+            program = programs.generate(seed, self.torch.version, self.options.operations, features, keys)
+            found = self.difference(program)
+            for part in programs._split_conf(program["conf"]) or ["(defaults)"]:
+                settings[part.split(":")[0]] += 1
+            if found:
+                self.report(program, found)
+        print(f"\ntorch {self.torch.version}: {self.options.count} programs, {dict(self.counts)}")
+        print(f"settings: {dict(settings)}")
+        print(f"differences: {dict(self.failures)}")
+        self.torch.close()
+        return 1 if self.failures else 0
+
+
+def describe(program):
+    kinds = collections.Counter(op[0] for op in program["ops"])
+    head = {key: value for key, value in program.items() if key != "ops"}
+    return f"{json.dumps(head)} {dict(kinds)}"
+
+
+def classify(found):
+    if found.startswith("cannot run"):
+        return "cannot run: " + found.strip().splitlines()[-1][:100]
+    if "event " in found and "PyTorch" in found:
+        words = found.split("PyTorch ")[1]
+        return f"{words.split()[0]} / {words.split('model ')[1].split()[0]}"
+    return found.split(": PyTorch")[0].split(": ", 1)[-1][:60]
+
+
+def same(found, other):
+    return other is not None and classify(found) == classify(other)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", required=True, help="interpreter with a CUDA build of torch")
+    parser.add_argument("--standin", required=True, help="folder of the stand-in")
+    parser.add_argument("--library", required=True, help="liballot.so")
+    parser.add_argument("--allot", help="the command; checks each snapshot with it too")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--operations", type=int, default=5000)
+    parser.add_argument("--keys", help="settings to use, instead of random ones")
+    parser.add_argument("--features", help=f"of {','.join(programs.FEATURES)}, instead of random ones")
+    parser.add_argument("--shrink", type=int, default=1, help="programs to shrink of each kind of difference")
+    parser.add_argument("--budget", type=int, default=400, help="programs to try while shrinking one")
+    parser.add_argument("--program", help="run this program (JSON) alone")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        oracle = Oracle(options, folder)
+        if options.program:
+            oracle.counts = collections.Counter()
+            with open(options.program, encoding="utf-8") as file:
+                print(oracle.difference(json.load(file)))
+            return 0
+        return oracle.run()
+
+
+sys.exit(main())
