@@ -147,6 +147,7 @@ class Device:
 
     def _give(self, _, address, size):
         self.used -= size
+        self.synchronized()  # as the driver does before it takes memory back
 
     def _event(self, _, event):
         e = event[0]

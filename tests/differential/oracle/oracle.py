@@ -182,7 +182,11 @@ class Oracle:
             found = self.difference(program)
             for part in programs._split_conf(program["conf"]) or ["(defaults)"]:
                 settings[part.split(":")[0]] += 1
-            if found:
+            if found and found.startswith("cannot run: status -6"):
+                self.counts["aborted by PyTorch"] += 1
+            elif found and found.startswith("cannot run") and "captur" in found:
+                self.counts["refused in a capture"] += 1
+            elif found:
                 self.report(program, found)
         print(f"\ntorch {self.torch.version}: {self.options.count} programs, {dict(self.counts)}")
         print(f"settings: {dict(settings)}")

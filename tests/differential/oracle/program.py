@@ -34,7 +34,7 @@ SETTINGS = {
     "graph_capture_record_stream_reuse": (209, ["True"]),
     "per_process_memory_fraction": (209, ["0.3", "0.5", "0.9", "1.0"]),
     "large_segment_size_mb": (211, ["20", "22", "40", "64", "100"]),
-    "throw_on_cudamalloc_oom": (211, ["True"]),
+    "throw_on_cudamalloc_oom": (212, ["True"]),
     "expandable_segments_reserve": (215, ["0.25", "0.5", "2.0", "1024mb", "9000mb"]),
 }
 
@@ -53,11 +53,19 @@ def _size(draw):
     return draw.randint(256 * MIB, 1024 * MIB)
 
 
+# Up to this release `>` in a list also replaced the entry before it; the model reads as later ones.
+LAST_GREEDY_LIST = 208
+
+# Up to this release use_mem_pool() on one device also kept the others from releasing their caches.
+LAST_POOL_CONTEXT = 207
+
+
 def _conf(draw, version, keys):
     chosen = {}
     for key, (since, values) in SETTINGS.items():
         if version >= since and key in keys:
-            chosen[key] = draw.choice(values)
+            known = [v for v in values if ">" not in v or version > LAST_GREEDY_LIST]
+            chosen[key] = draw.choice(known)
     # PyTorch refuses a largest split below the size of a segment, and a rounding not above it.
     least = int(chosen.get("large_segment_size_mb", "20"))
     for key in ("max_split_size_mb", "max_non_split_rounding_mb"):
@@ -78,6 +86,7 @@ class _Writer:
         self.next_pool = self.next_graph = 0
         self.region = None
         self.capture = None
+        self.offers = False
         self.sizes = [_size(draw) for _ in range(40)]
 
     def stream(self):
@@ -108,7 +117,9 @@ class _Writer:
                 self.region = None
         elif len(self.pools) < 3 and draw.random() < 0.3:
             device = draw.randrange(self.program["devices"])
-            on_oom = self.program["version"] >= 209 and draw.random() < 0.4
+            # several pools that offer themselves are searched in the order of a hash table
+            on_oom = self.program["version"] >= 209 and not self.offers and draw.random() < 0.4
+            self.offers = self.offers or on_oom
             whole = self.program["version"] >= 210 and draw.random() < 0.3
             self.ops.append(["pn", self.next_pool, device, int(on_oom), int(whole)])
             self.pools[self.next_pool] = device
@@ -164,8 +175,12 @@ def generate(seed, version, count, features=None, keys=None):
         keys = draw.sample(known, draw.choice([0, 1, 1, 2, 2, 2, 3, 4]))
     if features is None:
         features = {name for name in FEATURES if draw.random() < 0.35}
+    if version <= LAST_POOL_CONTEXT and "pools" in features:
+        features = features - {"devices"}
     if "garbage_collection_threshold" in keys and draw.random() < 0.8:
         features = features | {"fraction"}
+    if "graph_capture_record_stream_reuse" in keys and "streams" in features:
+        features = features - {"graphs"}  # which blocks come free in a capture is not modelled
     program = {
         "seed": seed,
         "version": version,
