@@ -239,4 +239,5 @@ def main():
         return oracle.run()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
