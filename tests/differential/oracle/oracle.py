@@ -15,6 +15,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 
 import model_side
 import program as programs
@@ -83,14 +84,21 @@ def in_order(events, has_pools):
 
 GIVING = ("segment_free", "segment_unmap")
 
+# From here on the events of a snapshot name their pools; before, a check has to guess them.
+NAMES_POOLS = 215
+
+
+def has_pools(program):
+    return any(op[0] in ("gb", "pn") for op in program["ops"])
+
 
 def text_of(event):
     return "nothing" if event is None else f"{event[0]} {event[1]:#x} {event[2]} stream {event[3]:#x}"
 
 
 def compare_events(real, model, device, program):
-    has_pools = any(op[0] in ("gb", "pn") for op in program["ops"])
-    real, model = in_order(real, has_pools), in_order(model, has_pools)
+    pools = has_pools(program)
+    real, model = in_order(real, pools), in_order(model, pools)
     for i in range(max(len(real), len(model))):
         theirs = real[i] if i < len(real) else None
         ours = model[i] if i < len(model) else None
@@ -158,7 +166,7 @@ class Oracle:
         self.counts["retries"] += sum(d.stats()["num_alloc_retries"] for d in model.devices)
         self.counts["ooms"] += sum(d.stats()["num_ooms"] for d in model.devices)
         model.close()
-        if self.options.allot:
+        if self.options.allot and (self.torch.version >= NAMES_POOLS or not has_pools(program)):
             return check_snapshot(self.options.allot, result, program, self.folder)
         return None
 
@@ -221,7 +229,7 @@ def main():
     parser.add_argument("--library", required=True, help="liballot.so")
     parser.add_argument("--allot", help="the command; checks each snapshot with it too")
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first program; -1: by the time")
     parser.add_argument("--operations", type=int, default=5000)
     parser.add_argument("--keys", help="settings to use, instead of random ones")
     parser.add_argument("--features", help=f"of {','.join(programs.FEATURES)}, instead of random ones")
@@ -229,6 +237,8 @@ def main():
     parser.add_argument("--budget", type=int, default=400, help="programs to try while shrinking one")
     parser.add_argument("--program", help="run this program (JSON) alone")
     options = parser.parse_args()
+    if options.seed < 0:
+        options.seed = int(time.time()) * 1000
     with tempfile.TemporaryDirectory() as folder:
         oracle = Oracle(options, folder)
         if options.program:
