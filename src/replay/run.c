@@ -283,7 +283,8 @@ static allot_status init(runner *run)
     if (options->sample_count > 0) {
         const uint64_t wanted = options->sample_count > 1 ? options->sample_count - 1 : 1;
         run->stride = run->requests->step_count / wanted + 1;
-        run->sample_max = run->requests->step_count / run->stride + 2;
+        const uint64_t steps = run->requests->step_count / run->stride + 2;
+        run->sample_max = steps < options->sample_count ? steps : options->sample_count;
         run->result->samples = alloti_alloc_array(run->sample_max, sizeof(*run->result->samples));
         if (run->result->samples == NULL) {
             return alloti_fail_memory(run->sample_max * sizeof(*run->result->samples));

@@ -181,7 +181,7 @@ def test_moments_name_the_same_event_in_several_ways():
     (["--by", "size"], 2, "line, stack, category, stream or pool"),
     (["--limit", "much"], 2, 'size "much"'),
     (["--device", "7"], 2, "no device 7; the file has 0"),
-    (["--device", "x"], 2, "invalid numeric value"),
+    (["--device", "x"], 2, "want a whole number"),
 ])
 def test_wrong_options_are_refused(args, code, message):
     result = run_command("explain", EXAMPLE, *args, code=code)

@@ -192,11 +192,12 @@ def test_formats_convert_into_each_other(run, data, tmp_path):
     assert run("export", tmp_path / "d.csv", "--to", "csv").stdout == direct
 
 
-def test_a_file_may_be_replaced_by_its_own_export(run, tmp_path):
+def test_a_file_is_not_replaced_by_its_own_export(run, tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("device,event,size_rounded,stream\ngpu:0,alloc,512,0\n")
-    run("export", path, "-o", path)
-    assert "gpu:0,alloc,512,0" in path.read_text()
+    text = "device,event,size_rounded,stream\ngpu:0,alloc,512,0\n"
+    path.write_text(text)
+    run("export", path, "-o", path, code=2)
+    assert path.read_text() == text
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
 

@@ -760,10 +760,11 @@ static void only_uses_from_before_a_capture_are_waited_for_after_it(void)
 {
     const allot_torchsim_options options = {.struct_size = sizeof(options),
                                             .completion = ALLOT_TORCH_COMPLETE_ON_CALL};
+    const allot_torch_pool_options graph = {.struct_size = sizeof(graph), .is_graph = true};
     allot_torchsim *sim = NULL;
     uint32_t pool = ALLOT_NONE;
     REQUIRE(CHECK_OK(allot_torchsim_create(&options, &sim)));
-    CHECK_OK(allot_torchsim_pool_create(sim, NULL, &pool));
+    CHECK_OK(allot_torchsim_pool_create(sim, &graph, &pool));
     const uint32_t before = take(sim, 1 * MIB);
     const uint32_t inside = take(sim, 2 * MIB);
     CHECK_OK(allot_torchsim_record_stream(sim, before, 1));
