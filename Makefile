@@ -31,10 +31,15 @@ demo:
 	@.venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	@touch $@
 
+.venv-torch/made: tests/requirements-torch.txt
+	@$(PYTHON) -m venv .venv-torch
+	@.venv-torch/bin/pip install --quiet --disable-pip-version-check --no-deps -r tests/requirements-torch.txt
+	@touch $@
+
 check:
 	@.ci/packages build test
-	@$(MAKE) --no-print-directory .venv/made
-	@cmake --preset dev >/dev/null
+	@$(MAKE) --no-print-directory .venv/made .venv-torch/made
+	@cmake --preset dev -DALLOT_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python >/dev/null
 	@cmake --build --preset dev -j $(JOBS)
 	@.ci/test dev
 
@@ -64,4 +69,4 @@ coverage:
 	gcovr --root . --filter src/ --filter tools/ --print-summary --html-details build/coverage/coverage.html build/coverage
 
 clean:
-	rm -rf build .venv
+	rm -rf build .venv .venv-torch

@@ -29,6 +29,7 @@ class Torch:
         environment = dict(os.environ)
         environment["LD_PRELOAD"] = f"{standin}/libcuda.so.1:{standin}/libnvidia-ml.so.1"
         environment["LD_LIBRARY_PATH"] = standin
+        environment["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # a warning for each refused request otherwise
         self.process = subprocess.Popen(
             [python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_side.py")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
