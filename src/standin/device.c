@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "standin/device.h"
+#include "standin/bus_id.h"
 
 #include <link.h>
 #include <pthread.h>
@@ -62,13 +63,8 @@ void device_bus_id(unsigned device, char *out, size_t size)
 
 int device_of_bus_id(const char *text)
 {
-    unsigned domain = 0;
-    unsigned bus = 0;
-    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || bus == 0 ||
-        bus > standin_settings()->device_count) {
-        return -1;
-    }
-    return (int)bus - 1;
+    const uint32_t bus = bus_id_parse(text);
+    return bus == 0 || bus > standin_settings()->device_count ? -1 : (int)bus - 1;
 }
 
 /* Attributes by number. Those that are the same on every card of this century's architectures are

@@ -36,7 +36,7 @@ static yajl_val member(yajl_val object, const char *key)
 
 static allot_status take_text(yajl_val root, const char *key, char *out, bool is_required)
 {
-    const yajl_val value = member(root, key);
+    yajl_val value = member(root, key);
     if (value == NULL && !is_required) {
         return ALLOT_STATUS_OK;
     }
@@ -52,7 +52,7 @@ static allot_status take_text(yajl_val root, const char *key, char *out, bool is
 static allot_status take_field(yajl_val root, allot_gpu_field field, bool has_base, allot_gpu *out)
 {
     const char *const key = allot_gpu_field_name(field);
-    const yajl_val value = member(root, key);
+    yajl_val value = member(root, key);
     if (value == NULL && has_base) {
         return ALLOT_STATUS_OK;
     }
@@ -139,7 +139,7 @@ allot_status allot_gpu_read(const char *path, allot_gpu *out)
     allot_status status = read_file(path, text);
     if (status == ALLOT_STATUS_OK) {
         char error[256] = "";
-        const yajl_val root = yajl_tree_parse(text, error, sizeof error);
+        yajl_val root = yajl_tree_parse(text, error, sizeof error);
         status = root == NULL ? alloti_fail(ALLOT_STATUS_FORMAT, "not JSON: %s", error)
                               : take_all(root, out);
         yajl_tree_free(root);
@@ -155,7 +155,7 @@ static void put_text(yajl_gen json, const char *text)
 
 allot_status allot_gpu_write(const allot_gpu *gpu, allot_sink sink)
 {
-    const yajl_gen json = yajl_gen_alloc(NULL);
+    yajl_gen json = yajl_gen_alloc(NULL);
     if (json == NULL) {
         return alloti_fail_memory(0);
     }

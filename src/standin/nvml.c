@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "standin/abi.h"
+#include "standin/bus_id.h"
 #include "standin/config.h"
 
 /* The stand-in's own library. */
@@ -157,10 +158,8 @@ CUDA_ENTRY(int, nvmlDeviceGetHandleByUUID)(const char *text, void **handle)
 
 CUDA_ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2)(const char *text, void **handle)
 {
-    unsigned domain = 0;
-    unsigned bus = 0;
-    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || bus == 0 ||
-        bus > allot_standin_settings()->device_count) {
+    const uint32_t bus = bus_id_parse(text);
+    if (bus == 0 || bus > allot_standin_settings()->device_count) {
         return NVML_NOT_FOUND;
     }
     *handle = handle_of(bus - 1);

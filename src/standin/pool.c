@@ -35,7 +35,7 @@ cuda_status pool_create(standin *state, uint32_t device, standin_pool **out)
     pool_state *const pools = &state->pools;
     standin_pool *const pool = calloc(1, sizeof *pool);
     if (pool == NULL || alloti_array_reserve(&pools->pools, &pools->capacity, pools->count + 1,
-                                             sizeof *pools->pools) != ALLOT_STATUS_OK) {
+                                             sizeof(void *)) != ALLOT_STATUS_OK) {
         free(pool);
         return CUDA_OUT_OF_MEMORY;
     }

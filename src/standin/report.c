@@ -141,7 +141,7 @@ void report_write(void)
     char path[STANDIN_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s.%ld", config->report, (long)writer);
     FILE *const file = fopen(path, "w");
-    const yajl_gen json = file == NULL ? NULL : yajl_gen_alloc(NULL);
+    yajl_gen json = file == NULL ? NULL : yajl_gen_alloc(NULL);
     if (json != NULL) {
         yajl_gen_config(json, yajl_gen_print_callback, write_to_file, file);
         standin *const state = standin_open();

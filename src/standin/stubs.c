@@ -85,7 +85,7 @@ typedef long stub_result;
         if (!report_guess_call(&guess)) {                                                          \
             return GUESS_REFUSED;                                                                  \
         }                                                                                          \
-        actions;                                                                                   \
+        actions; /* statements: NOLINT(bugprone-macro-parentheses) */                              \
         return result;                                                                             \
     }
 

@@ -19,6 +19,7 @@
     X(nvmlDeviceGetGpuFabricInfoV, (void *, void *))
 
 static struct {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none */
 #define MEMBER(name, parameters) int(*name) parameters;
     NVML_FUNCTION_LIST(MEMBER)
 #undef MEMBER

@@ -39,14 +39,14 @@ static yajl_val member(yajl_val object, const char *key)
 
 static uint64_t number(yajl_val object, const char *key)
 {
-    const yajl_val value = member(object, key);
+    yajl_val value = member(object, key);
     return YAJL_IS_INTEGER(value) && YAJL_GET_INTEGER(value) > 0 ? (uint64_t)YAJL_GET_INTEGER(value)
                                                                  : 0;
 }
 
 static void text(yajl_val object, const char *key, char *out, size_t size)
 {
-    const yajl_val value = member(object, key);
+    yajl_val value = member(object, key);
     const char *const found = YAJL_GET_STRING(value);
     snprintf(out, size, "%s", found == NULL ? "" : found);
 }
@@ -74,7 +74,7 @@ static void add(dryrun_count *list, uint32_t *count, const char *name, uint64_t 
 static void read_ooms(yajl_val array, dryrun_result *out)
 {
     for (size_t i = 0; i < length(array) && out->oom_count < DRYRUN_OOM_MAX; i++) {
-        const yajl_val from = YAJL_GET_ARRAY(array)->values[i];
+        yajl_val from = YAJL_GET_ARRAY(array)->values[i];
         dryrun_oom *const to = &out->oom[out->oom_count++];
         to->size = number(from, "size");
         to->free = number(from, "free");
@@ -89,7 +89,7 @@ static void read_ooms(yajl_val array, dryrun_result *out)
 static void read_peaks(yajl_val array, dryrun_result *out)
 {
     for (size_t i = 0; i < length(array); i++) {
-        const yajl_val from = YAJL_GET_ARRAY(array)->values[i];
+        yajl_val from = YAJL_GET_ARRAY(array)->values[i];
         out->has_peaks = true;
         out->retries += number(from, "retries");
         if (number(from, "reserved_peak") >= out->reserved_peak) {
@@ -122,7 +122,7 @@ static void read_process(yajl_val root, dryrun_result *out)
     read_ooms(member(root, "oom"), out);
     read_peaks(member(root, "devices"), out);
     read_exception(member(root, "exception"), out);
-    const yajl_val problems = member(root, "problems");
+    yajl_val problems = member(root, "problems");
     for (size_t i = 0; i < length(problems); i++) {
         const char *const problem = YAJL_GET_STRING(YAJL_GET_ARRAY(problems)->values[i]);
         add(out->problems, &out->problem_count, problem == NULL ? "" : problem, 1);
@@ -161,9 +161,9 @@ static void read_guesses(yajl_val object, dryrun_result *out)
 static void read_standin(yajl_val root, dryrun_result *out)
 {
     out->has_standin = true;
-    const yajl_val devices = member(root, "devices");
+    yajl_val devices = member(root, "devices");
     for (size_t i = 0; i < length(devices); i++) {
-        const yajl_val device = YAJL_GET_ARRAY(devices)->values[i];
+        yajl_val device = YAJL_GET_ARRAY(devices)->values[i];
         out->device_total = number(device, "total");
         if (number(device, "peak") > out->device_peak) {
             out->device_peak = number(device, "peak");
@@ -171,16 +171,16 @@ static void read_standin(yajl_val root, dryrun_result *out)
         }
     }
     out->pinned_peak = number(root, "pinned_peak");
-    const yajl_val reads = member(root, "reads");
+    yajl_val reads = member(root, "reads");
     out->reads = number(reads, "small");
     out->is_stopped = is_true(reads, "stopped");
-    const yajl_val lines = member(reads, "lines");
+    yajl_val lines = member(reads, "lines");
     for (size_t i = 0; YAJL_IS_OBJECT(lines) && i < YAJL_GET_OBJECT(lines)->len; i++) {
         const char *const name = YAJL_GET_OBJECT(lines)->keys[i];
         add(out->read_lines, &out->read_line_count, name, number(lines, name));
     }
     read_guesses(member(root, "guessed"), out);
-    const yajl_val missing = member(root, "missing");
+    yajl_val missing = member(root, "missing");
     for (size_t i = 0; i < length(missing); i++) {
         const char *const name = YAJL_GET_STRING(YAJL_GET_ARRAY(missing)->values[i]);
         add(out->missing, &out->missing_count, name == NULL ? "" : name, 1);

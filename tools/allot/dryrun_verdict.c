@@ -279,7 +279,7 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_result *resul
                        dryrun_verdict verdict)
 {
     static const char *const verdicts[] = {"fits", "out_of_memory", "failed", "incomplete"};
-    const yajl_gen json = yajl_gen_alloc(NULL);
+    yajl_gen json = yajl_gen_alloc(NULL);
     if (json == NULL) {
         return;
     }
