@@ -21,10 +21,12 @@ support further versions of CUDA; the build uses the table that is checked in.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 HEADERS = """cuda_runtime_api.h cuda.h cublas_v2.h cublasLt.h cusparse.h cusolverDn.h cusolverSp.h
 cusolverMg.h cufft.h cufftXt.h nccl.h cudnn.h curand.h cupti.h cufile.h nvrtc.h nvJitLink.h
@@ -112,7 +114,8 @@ def measure(source, flags, types):
         for t in types
     )
     program = f"{source}#include <stdio.h>\nint main(void){{static char p[1<<20];{body}return 0;}}"
-    binary = "/tmp/allot-stub-sizes"
+    folder = tempfile.TemporaryDirectory()
+    binary = os.path.join(folder.name, "sizes")
     while True:
         out = subprocess.run(
             ["gcc", "-w", "-x", "c", *flags, "-", "-o", binary],
