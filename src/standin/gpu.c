@@ -10,10 +10,10 @@
 
 static const gpu_architecture *architecture_of(const gpu_card *card)
 {
-    for (size_t i = 0; i < GPU_ARCHITECTURE_COUNT; i++) {
-        if (GPU_ARCHITECTURES[i].major == card->major &&
-            GPU_ARCHITECTURES[i].minor == card->minor) {
-            return &GPU_ARCHITECTURES[i];
+    for (size_t i = 0; i < ALLOTI_GPU_ARCHITECTURE_COUNT; i++) {
+        if (ALLOTI_GPU_ARCHITECTURES[i].major == card->major &&
+            ALLOTI_GPU_ARCHITECTURES[i].minor == card->minor) {
+            return &ALLOTI_GPU_ARCHITECTURES[i];
         }
     }
     return NULL;
@@ -69,15 +69,16 @@ static void make(const gpu_card *card, allot_gpu *out)
 
 size_t allot_gpu_count(void)
 {
-    return GPU_CARD_COUNT;
+    return ALLOTI_GPU_CARD_COUNT;
 }
 
 allot_status allot_gpu_at(size_t index, allot_gpu *out)
 {
-    if (index >= GPU_CARD_COUNT) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "GPU profile %zu of %zu", index, GPU_CARD_COUNT);
+    if (index >= ALLOTI_GPU_CARD_COUNT) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "GPU profile %zu of %zu", index,
+                           ALLOTI_GPU_CARD_COUNT);
     }
-    make(&GPU_CARDS[index], out);
+    make(&ALLOTI_GPU_CARDS[index], out);
     return ALLOT_STATUS_OK;
 }
 
@@ -96,13 +97,13 @@ static void simplify(const char *text, char *out)
 static allot_status not_found(const char *id, const char *simple)
 {
     char similar[256] = "";
-    for (size_t i = 0; i < GPU_CARD_COUNT; i++) {
+    for (size_t i = 0; i < ALLOTI_GPU_CARD_COUNT; i++) {
         char own[ALLOT_GPU_NAME_MAX];
-        simplify(GPU_CARDS[i].id, own);
+        simplify(ALLOTI_GPU_CARDS[i].id, own);
         if (strstr(own, simple) != NULL || strstr(simple, own) != NULL) {
             const size_t used = strlen(similar);
             snprintf(similar + used, sizeof similar - used, "%s%s", used == 0 ? "" : ", ",
-                     GPU_CARDS[i].id);
+                     ALLOTI_GPU_CARDS[i].id);
         }
     }
     return alloti_fail(ALLOT_STATUS_NOT_FOUND, "no GPU profile \"%s\"%s%s; allot gpu list has all",
@@ -113,13 +114,13 @@ allot_status allot_gpu_find(const char *id, allot_gpu *out)
 {
     char wanted[ALLOT_GPU_NAME_MAX];
     simplify(id, wanted);
-    for (size_t i = 0; i < GPU_CARD_COUNT; i++) {
+    for (size_t i = 0; i < ALLOTI_GPU_CARD_COUNT; i++) {
         char own[ALLOT_GPU_NAME_MAX];
         char name[ALLOT_GPU_NAME_MAX];
-        simplify(GPU_CARDS[i].id, own);
-        simplify(GPU_CARDS[i].name, name);
+        simplify(ALLOTI_GPU_CARDS[i].id, own);
+        simplify(ALLOTI_GPU_CARDS[i].name, name);
         if (strcmp(own, wanted) == 0 || strcmp(name, wanted) == 0) {
-            make(&GPU_CARDS[i], out);
+            make(&ALLOTI_GPU_CARDS[i], out);
             return ALLOT_STATUS_OK;
         }
     }

@@ -12,7 +12,7 @@
 #define UNKNOWN ALLOT_GPU_SOURCE_UNKNOWN
 
 /* major, minor, threads, blocks, shared KiB, opt-in KiB, reserved bytes, context MiB */
-const gpu_architecture GPU_ARCHITECTURES[] = {
+const gpu_architecture ALLOTI_GPU_ARCHITECTURES[] = {
     {7, 0, 2048, 32, 96, 96, 0, 300},       /* */
     {7, 5, 1024, 16, 64, 64, 0, 160},       /* */
     {8, 0, 2048, 32, 164, 163, 1024, 420},  /* */
@@ -22,11 +22,12 @@ const gpu_architecture GPU_ARCHITECTURES[] = {
     {10, 0, 2048, 32, 228, 227, 1024, 560}, /* */
     {12, 0, 1536, 24, 100, 99, 1024, 440},  /* */
 };
-const size_t GPU_ARCHITECTURE_COUNT = sizeof GPU_ARCHITECTURES / sizeof GPU_ARCHITECTURES[0];
+const size_t ALLOTI_GPU_ARCHITECTURE_COUNT =
+    sizeof ALLOTI_GPU_ARCHITECTURES / sizeof ALLOTI_GPU_ARCHITECTURES[0];
 
 /* id, name, capability, memory and its source, multiprocessors, L2 KiB, persisting KiB, clock MHz,
  * memory clock MHz, bus bits, copy engines; by rising memory */
-const gpu_card GPU_CARDS[] = {
+const gpu_card ALLOTI_GPU_CARDS[] = {
     {"rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", 7, 5, MIB(11019), REPORT, 68, 5632, 0, 1545, 7000,
      352, 3},
     {"rtx4070", "NVIDIA GeForce RTX 4070", 8, 9, MIB(11874), UNKNOWN, 46, 36864, 25344, 2475, 10501,
@@ -72,4 +73,4 @@ const gpu_card GPU_CARDS[] = {
     {"h200", "NVIDIA H200", 9, 0, MIB(143156), REPORT, 132, 61440, 38400, 1980, 3201, 6144, 3},
     {"b200", "NVIDIA B200", 10, 0, MIB(182631), REPORT, 148, 129024, 80640, 1965, 3996, 8192, 3},
 };
-const size_t GPU_CARD_COUNT = sizeof GPU_CARDS / sizeof GPU_CARDS[0];
+const size_t ALLOTI_GPU_CARD_COUNT = sizeof ALLOTI_GPU_CARDS / sizeof ALLOTI_GPU_CARDS[0];

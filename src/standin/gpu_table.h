@@ -33,9 +33,9 @@ typedef struct gpu_card {
     unsigned copy_engines;     /**< Unknown: as on cards of the kind. */
 } gpu_card;
 
-extern const gpu_architecture GPU_ARCHITECTURES[];
-extern const size_t GPU_ARCHITECTURE_COUNT;
-extern const gpu_card GPU_CARDS[];
-extern const size_t GPU_CARD_COUNT;
+extern const gpu_architecture ALLOTI_GPU_ARCHITECTURES[];
+extern const size_t ALLOTI_GPU_ARCHITECTURE_COUNT;
+extern const gpu_card ALLOTI_GPU_CARDS[];
+extern const size_t ALLOTI_GPU_CARD_COUNT;
 
 #endif /* ALLOTI_STANDIN_GPU_TABLE_H */

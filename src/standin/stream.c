@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/array.h"
 #include "standin/graph.h"
@@ -176,15 +177,35 @@ static cuda_status add_slot(stream_state *streams, uint32_t device)
     return CUDA_OK;
 }
 
+/*
+ * Streams lie in one range of addresses, by slot, and no place is used twice. Their handles ascend,
+ * so what a program orders by handle (PyTorch's cached blocks) is the same in every run, and a
+ * handle of a destroyed stream is told by its mark.
+ */
+enum { STREAMS_MAX = 1 << 18 };
+
+static bool have_places(stream_state *streams)
+{
+    if (streams->places == NULL) {
+        void *const places =
+            mmap(NULL, STREAMS_MAX * sizeof *streams->places, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (places == MAP_FAILED) {
+            return false;
+        }
+        streams->places = places;
+    }
+    return streams->slot_count < STREAMS_MAX;
+}
+
 cuda_status stream_create(standin *state, uint32_t device, unsigned flags, int priority,
                           standin_stream **out)
 {
     stream_state *const streams = &state->streams;
-    standin_stream *const stream = calloc(1, sizeof *stream);
-    if (stream == NULL || add_slot(streams, device) != CUDA_OK) {
-        free(stream);
+    if (!have_places(streams) || add_slot(streams, device) != CUDA_OK) {
         return CUDA_OUT_OF_MEMORY;
     }
+    standin_stream *const stream = &streams->places[streams->slot_count - 1];
     *stream = (standin_stream){.mark = STREAM_MARK,
                                .id = ++streams->created,
                                .slot = (uint32_t)(streams->slot_count - 1),
@@ -192,7 +213,7 @@ cuda_status stream_create(standin *state, uint32_t device, unsigned flags, int p
                                .priority = priority,
                                .flags = flags};
     if (!clock_grow(&stream->now.clock, streams->slot_count)) {
-        free(stream);
+        stream->mark = 0;
         return CUDA_OUT_OF_MEMORY;
     }
     streams->streams[stream->slot] = stream;
@@ -201,7 +222,7 @@ cuda_status stream_create(standin *state, uint32_t device, unsigned flags, int p
     return CUDA_OK;
 }
 
-static void free_stream(standin_stream *stream)
+static void stream_empty(standin_stream *stream)
 {
     if (stream == NULL) {
         return;
@@ -210,7 +231,6 @@ static void free_stream(standin_stream *stream)
     point_fini(&stream->now);
     free(stream->callbacks);
     free(stream->tails);
-    free(stream);
 }
 
 cuda_status stream_destroy(standin *state, standin_stream *stream)
@@ -223,14 +243,17 @@ cuda_status stream_destroy(standin *state, standin_stream *stream)
     }
     state->streams.streams[stream->slot] = NULL;
     state->streams.blocking -= (stream->flags & FLAG_NON_BLOCKING) == 0 ? 1 : 0;
-    free_stream(stream);
+    stream_empty(stream);
     return CUDA_OK;
 }
 
 void stream_fini(stream_state *streams)
 {
     for (uint64_t i = 0; i < streams->slot_count; i++) {
-        free_stream(streams->streams[i]);
+        stream_empty(streams->streams[i]);
+    }
+    if (streams->places != NULL) {
+        munmap(streams->places, STREAMS_MAX * sizeof *streams->places);
     }
     free(streams->streams);
     free(streams->finished);

@@ -78,8 +78,9 @@ typedef struct standin_event {
 
 typedef struct stream_state {
     standin_stream **streams; /**< By slot; NULL: destroyed. */
-    uint64_t *finished;       /**< By slot: all work up to this number is finished. */
-    uint32_t *devices;        /**< By slot. */
+    standin_stream *places; /**< By slot, so that handles ascend as streams are made; NULL: none. */
+    uint64_t *finished;     /**< By slot: all work up to this number is finished. */
+    uint32_t *devices;      /**< By slot. */
     uint64_t slot_count;
     uint64_t slot_capacity;
     uint64_t finished_capacity;
