@@ -178,18 +178,19 @@ static cuda_status add_slot(stream_state *streams, uint32_t device)
 }
 
 /*
- * Streams lie in one range of addresses, by slot, and no place is used twice. Their handles ascend,
- * so what a program orders by handle (PyTorch's cached blocks) is the same in every run, and a
- * handle of a destroyed stream is told by its mark.
+ * Streams lie in one range of addresses, by slot, and no place is used twice. Their handles ascend
+ * and are the same in every run where the range is free, and with them what a program orders by
+ * handle (PyTorch's cached blocks). A handle of a destroyed stream is told by its mark.
  */
+#define STREAMS_PLACE UINT64_C(0x1ff000000000)
 enum { STREAMS_MAX = 1 << 18 };
 
 static bool have_places(stream_state *streams)
 {
     if (streams->places == NULL) {
         void *const places =
-            mmap(NULL, STREAMS_MAX * sizeof *streams->places, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            mmap((void *)(uintptr_t)STREAMS_PLACE, STREAMS_MAX * sizeof *streams->places,
+                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (places == MAP_FAILED) {
             return false;
         }
