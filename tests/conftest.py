@@ -10,6 +10,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SANITIZER_EXIT = 86
+# Such a build takes memory of its own, and its stand-in cannot be loaded into programs of others.
+IS_INSTRUMENTED = any(
+    name in os.environ.get("ALLOT_BUILD", "") for name in ("asan", "tsan", "fuzz", "coverage")
+)
 
 
 def command_path() -> pathlib.Path:

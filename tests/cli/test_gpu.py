@@ -7,6 +7,12 @@ import stat
 
 import pytest
 
+from conftest import IS_INSTRUMENTED
+
+needs_plain_build = pytest.mark.skipif(
+    IS_INSTRUMENTED, reason="an instrumented stand-in cannot be loaded into other programs"
+)
+
 
 def test_all_cards_are_listed_by_rising_memory(run):
     lines = run("gpu", "list").stdout.splitlines()
@@ -80,6 +86,7 @@ def test_a_dry_run_needs_a_command_that_exists(run):
     assert "--gpus" in run("dryrun", "--gpus", "0", "--", "true", code=2).stderr
 
 
+@needs_plain_build
 def test_a_program_that_is_not_python_is_incomplete(run, tmp_path):
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho hello\n")
@@ -88,11 +95,13 @@ def test_a_program_that_is_not_python_is_incomplete(run, tmp_path):
     assert result.stdout.startswith("hello\nTRACKING INCOMPLETE")
 
 
+@needs_plain_build
 def test_nothing_is_left_behind(run, tmp_path):
     run("dryrun", "--", "true", code=1, env={"TMPDIR": str(tmp_path)})
     assert os.listdir(tmp_path) == []
 
 
+@needs_plain_build
 def test_a_failing_program_is_not_called_fitting(run):
     result = run("dryrun", "--json", "--", "sh", "-c", "exit 7", code=4)
     assert json.loads(result.stdout)["exit_code"] == 7

@@ -18,7 +18,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import IS_INSTRUMENTED, ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 from make_snapshot import Snapshot, Writer  # noqa: E402
@@ -348,8 +348,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.skipif(any(name in os.environ.get("ALLOT_BUILD", "") for name in ("asan", "tsan", "fuzz", "coverage")),
-                    reason="instrumentation takes memory of its own")
+@pytest.mark.skipif(IS_INSTRUMENTED, reason="instrumentation takes memory of its own")
 @pytest.mark.parametrize("name", [*HOSTILE, "texts", "lists_in_list", "one_slot_at_the_end"])
 def test_hostile_file_takes_a_small_multiple_of_its_size(tmp_path, name):
     size = 4 << 20
