@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/array.h"
 #include "standin/graph.h"
@@ -178,23 +177,20 @@ static cuda_status add_slot(stream_state *streams, uint32_t device)
 }
 
 /*
- * Streams lie in one range of addresses, by slot, and no place is used twice. Their handles ascend
- * and are the same in every run where the range is free, and with them what a program orders by
- * handle (PyTorch's cached blocks). A handle of a destroyed stream is told by its mark.
+ * Streams lie in one array, by slot, and no place is used twice. Their handles ascend as streams
+ * are made, and with them what a program orders by handle (PyTorch's cached blocks) is the same in
+ * every run. A handle of a destroyed stream is told by its mark. Pages that are not touched cost
+ * nothing.
  */
-#define STREAMS_PLACE UINT64_C(0x1ff000000000)
 enum { STREAMS_MAX = 1 << 18 };
 
 static bool have_places(stream_state *streams)
 {
     if (streams->places == NULL) {
-        void *const places =
-            mmap((void *)(uintptr_t)STREAMS_PLACE, STREAMS_MAX * sizeof *streams->places,
-                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (places == MAP_FAILED) {
+        streams->places = calloc(STREAMS_MAX, sizeof *streams->places);
+        if (streams->places == NULL) {
             return false;
         }
-        streams->places = places;
     }
     return streams->slot_count < STREAMS_MAX;
 }
@@ -253,9 +249,7 @@ void stream_fini(stream_state *streams)
     for (uint64_t i = 0; i < streams->slot_count; i++) {
         stream_empty(streams->streams[i]);
     }
-    if (streams->places != NULL) {
-        munmap(streams->places, STREAMS_MAX * sizeof *streams->places);
-    }
+    free(streams->places);
     free(streams->streams);
     free(streams->finished);
     free(streams->devices);
