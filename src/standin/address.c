@@ -58,34 +58,40 @@ static uint64_t lower_bound(const address_space *space, uint64_t address)
     return low;
 }
 
+/**
+ * Reserve the range of device addresses, and as much again behind it where bytes stand behind them:
+ * one mapping, because what is left of the address space (ulimit -v, sanitizers) may hold one part
+ * and not the other.
+ */
+static uint64_t reserve_range(uint64_t *span, uint64_t parts)
+{
+    uint64_t begin = 0;
+    for (; begin == 0 && *span >= SPAN_MIN; *span /= 2) {
+        void *const got = reserve(PLACE, *span * parts + STANDIN_GRANULE, PROT_NONE);
+        if (got != NULL && alloti_align_up((uintptr_t)got, STANDIN_GRANULE, &begin)) {
+            break;
+        }
+    }
+    return begin;
+}
+
 allot_status address_space_init(address_space *space, bool is_upward, bool has_bytes)
 {
     uint64_t span = has_bytes ? SPAN_BYTES : SPAN_MAX;
-    void *got = NULL;
-    while (span >= SPAN_MIN && (got = reserve(PLACE, span + STANDIN_GRANULE, PROT_NONE)) == NULL) {
-        span /= 2;
-    }
-    if (got == NULL) {
+    const uint64_t begin = reserve_range(&span, has_bytes ? 2 : 1);
+    if (begin == 0) {
         return alloti_fail(ALLOT_STATUS_HOST_MEMORY,
                            "no address space for device memory (ulimit -v?)");
     }
-    uint64_t begin = 0;
-    if (!alloti_align_up((uintptr_t)got, STANDIN_GRANULE, &begin)) {
-        return alloti_fail_memory(span);
-    }
-    *space =
-        (address_space){.begin = begin, .end = begin + span, .next = begin, .is_upward = is_upward};
+    *space = (address_space){.begin = begin,
+                             .end = begin + span,
+                             .next = begin,
+                             .alias = has_bytes ? span : 0,
+                             .is_upward = is_upward};
     space->owners =
         reserve(0, span / STANDIN_GRANULE * sizeof *space->owners, PROT_READ | PROT_WRITE);
     if (space->owners == NULL) {
         return alloti_fail_memory(span / STANDIN_GRANULE * sizeof *space->owners);
-    }
-    if (has_bytes) {
-        void *const bytes = reserve(0, span, PROT_NONE);
-        if (bytes == NULL) {
-            return alloti_fail_memory(span);
-        }
-        space->alias = (uintptr_t)bytes - begin;
     }
     return insert(space, 0, (address_range){space->begin, space->end});
 }
@@ -93,11 +99,8 @@ allot_status address_space_init(address_space *space, bool is_upward, bool has_b
 void address_space_fini(address_space *space)
 {
     const uint64_t span = space->end - space->begin;
-    munmap((void *)(uintptr_t)space->begin, (size_t)span);
+    munmap((void *)(uintptr_t)space->begin, (size_t)(span + space->alias));
     munmap(space->owners, (size_t)(span / STANDIN_GRANULE * sizeof *space->owners));
-    if (space->alias != 0) {
-        munmap((void *)(uintptr_t)(space->begin + space->alias), (size_t)span);
-    }
     free(space->free);
     *space = (address_space){0};
 }
