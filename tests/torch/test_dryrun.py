@@ -1,65 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Dry runs of real PyTorch programs, and the oracle: what the real allocator did.
+"""Dry runs of real PyTorch programs."""
 
-ALLOT_TORCH_PYTHON names the Python interpreters to test with, separated by colons; each has a CUDA
-build of torch, without the NVIDIA packages. Without it, or without torch, the tests are skipped.
-"""
-
-import gzip
-import json
 import os
-import pathlib
-import pickle
-import re
-import subprocess
-import textwrap
-
-import pytest
-
-PYTHONS = [p for p in os.environ.get("ALLOT_TORCH_PYTHON", "").split(":") if p]
-STANDIN = pathlib.Path(os.environ.get("ALLOT_BUILD", "build/dev")) / "standin"
-
-# The device that the oracle was made on.
-ORACLE_GPU = {"schema": "allot-gpu/1", "id": "oracle", "name": "Oracle", "like": "a100-80",
-              "sm_count": 96}  # fmt: skip
-
-
-def torch_version(python):
-    code = "import importlib.metadata as m; print(m.version('torch'))"
-    result = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return result.stdout.strip()
-
-
-@pytest.fixture(scope="session", params=PYTHONS or [None])
-def python(request):
-    if request.param is None:
-        pytest.skip("no Python with torch: ALLOT_TORCH_PYTHON is not set")
-    if not torch_version(request.param):
-        pytest.skip(f"{request.param} has no torch")
-    return request.param
-
-
-@pytest.fixture(scope="session")
-def python_of_the_oracle():
-    for python in PYTHONS:
-        if torch_version(python).startswith("2.15.0"):
-            return python
-    pytest.skip("no Python with torch 2.15.0 in ALLOT_TORCH_PYTHON")
-
-
-@pytest.fixture
-def dryrun(run, tmp_path):
-    """dryrun(python, script, options..., code=exit code) runs a script; returns its JSON."""
-
-    def call(python, script, *options, code=0, arguments=()):
-        path = tmp_path / "script.py"
-        path.write_text(textwrap.dedent(script))
-        result = run("dryrun", "--json", *options, "--", python, path, *arguments, code=code,
-                     timeout=600)  # fmt: skip
-        return json.loads(result.stdout[result.stdout.index("{\n") :]), result
-
-    return call
-
 
 TRAIN = """
     import sys, torch
@@ -74,11 +16,11 @@ TRAIN = """
 """
 
 
-def test_a_small_training_fits(dryrun, python):
+def test_a_small_training_fits(dryrun, python, torch_version):
     result, _ = dryrun(python, TRAIN, "--gpu", "rtx4090", arguments=["64"])
     assert result["verdict"] == "fits"
     assert result["steps"] == 3
-    assert result["torch"].split("+")[0] == torch_version(python).split("+")[0]
+    assert result["torch"].split("+")[0] == torch_version.split("+")[0]
     weights = 4 * (1024 * 1024 + 1024) * 4
     assert 3 * weights < result["allocated_peak"] < 8 * weights
     assert result["allocated_peak"] <= result["reserved_peak"] <= result["device_peak"]
@@ -210,88 +152,3 @@ def test_one_rank_of_eight_runs_alone(dryrun, python):
     """
     result, _ = dryrun(python, script, "--world", "8", "--rank", "3")
     assert result["verdict"] == "fits"
-
-
-# ---- the oracle ----
-
-
-@pytest.fixture
-def on_the_oracle(python_of_the_oracle, tmp_path):
-    """on_the_oracle(limit MiB, setting, script, arguments...) returns the standard output."""
-    profile = tmp_path / "oracle.json"
-    profile.write_text(json.dumps(ORACLE_GPU))
-
-    def call(limit, setting, *command):
-        libraries = [STANDIN.resolve() / name for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
-        variables = dict(
-            os.environ, LD_PRELOAD=":".join(map(str, libraries)),
-            LD_LIBRARY_PATH=str(STANDIN.resolve()), PYTORCH_CUDA_ALLOC_CONF=setting,
-            ALLOT_STANDIN=f"profile:{profile},limit:{limit}MiB,addresses:upward",
-        )  # fmt: skip
-        result = subprocess.run(
-            [python_of_the_oracle, *map(str, command)], env=variables, capture_output=True,
-            text=True, timeout=600, check=False, cwd=tmp_path,
-        )  # fmt: skip
-        assert result.returncode == 0, result.stderr[-3000:]
-        return result.stdout
-
-    return call
-
-
-# Name, setting, memory in MiB, fraction, kind of program, seed.
-RANDOM_PROGRAMS = [
-    ("classic_tight", "", 7000, None, "empty", 101),
-    ("classic_streams_tight", "", 8000, None, "streams_empty", 102),
-    ("classic_pools", "", 40960, None, "streams_pools_empty", 103),
-    ("gc08_maxsplit", "garbage_collection_threshold:0.8,max_split_size_mb:256", 8000, "1.0",
-     "streams", 108),
-    ("expandable_maxsplit_gc", "expandable_segments:True,max_split_size_mb:64,"
-     "garbage_collection_threshold:0.8", 8000, "0.95", "streams_empty", 114),
-    ("expandable_pools", "expandable_segments:True", 40960, None, "streams_pools_empty", 115),
-]  # fmt: skip
-
-
-class PlainUnpickler(pickle.Unpickler):
-    """Loads plain data only."""
-
-    def find_class(self, module, name):
-        raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
-
-
-def events(path):
-    """Action, size and address of every event, addresses counted from the lowest."""
-    opened = gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
-    with opened as file:
-        trace = PlainUnpickler(file).load()["device_traces"][0]
-    lowest = min(e["addr"] for e in trace if e["action"] in ("segment_alloc", "segment_map"))
-    return [
-        (e["action"], e["size"], None if e["action"] == "oom" else e["addr"] - lowest)
-        for e in trace
-    ]
-
-
-@pytest.mark.parametrize("program", RANDOM_PROGRAMS, ids=lambda p: p[0])
-def test_random_programs_repeat_every_event(on_the_oracle, data, tmp_path, program):
-    name, setting, limit, fraction, kind, seed = program
-    script, expected = data("oracle/random_program.py"), data(f"oracle/{name}.pickle.gz")
-    out = tmp_path / "out.pickle"
-    on_the_oracle(limit, setting, script, out, seed, 6000, kind, *([fraction] if fraction else []))
-    assert events(out) == events(expected)
-
-
-@pytest.mark.parametrize(
-    ("setting", "limit", "expected"),
-    [
-        ("", 11264, "steps 6 peak allocated 9287 reserved 10536 retries 3"),
-        ("", 81920, "steps 13 peak allocated 10027 reserved 19880 retries 0"),
-        ("expandable_segments:True", 11264, "steps 13 peak allocated 10011 reserved 11050 retries 0"),
-        ("max_split_size_mb:512", 12288, "steps 13 peak allocated 10031 reserved 12272 retries 2"),
-    ],
-)
-def test_the_fine_tuning_run_has_the_figures_of_the_oracle(
-    on_the_oracle, data, setting, limit, expected
-):
-    script = data("oracle/finetune.py")
-    arguments = "--dim 768 --layers 12 --heads 12 --steps 14 --out out.pickle".split()
-    assert re.search(f"^{expected}$", on_the_oracle(limit, setting, script, *arguments),
-                     re.MULTILINE)  # fmt: skip
