@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Running a program on the stand-in and reading what it left: the parts of `allot dryrun`. */
+/** What a dry run is asked for and what comes of it: shared by the parts of `allot dryrun`. */
 #ifndef CLI_DRYRUN_H
 #define CLI_DRYRUN_H
 
@@ -81,14 +81,5 @@ bool dryrun_profile_file(const char *name, char *out);
 
 /** Where the profile `id` is kept, its folders made; false if the id cannot be a file's name. */
 bool dryrun_make_profile_path(const char *id, char *out, size_t size);
-
-/** Run the program and read its reports. CLI_OK, else a message was printed. */
-cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out);
-
-/** Remove the folder with the reports. */
-void dryrun_clean(const dryrun_result *result);
-
-/** Read the reports of process `pid` in result->folder into the rest of the result. */
-void dryrun_read_reports(dryrun_result *result, long pid);
 
 #endif /* CLI_DRYRUN_H */

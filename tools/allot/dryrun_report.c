@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <yajl/yajl_tree.h>
 
-#include "dryrun.h"
+#include "dryrun_run.h"
 
 enum { REPORT_SIZE_MAX = 16 << 20 };
 

@@ -2,8 +2,9 @@
 /* allot dryrun: runs a CUDA program without a GPU and says what its memory would have been. */
 #include <string.h>
 
-#include "dryrun.h"
-#include "dryrun_verdict.h"
+#include "dryrun_json.h"
+#include "dryrun_run.h"
+#include "dryrun_text.h"
 #include "verbs.h"
 
 static const char *gpu = "a100-80";

@@ -1,50 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "dryrun_verdict.h"
+/* A dry run in words: the verdict, the peaks, the notes, the lines that hold the memory. */
+#include "dryrun_text.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
-#include <yajl/yajl_gen.h>
-
-#include "verbs.h"
-
-static bool is_unrecorded(const dryrun_result *result)
-{
-    return !result->has_process || !result->has_standin || !result->has_peaks ||
-           result->problem_count != 0;
-}
-
-dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result)
-{
-    (void)request;
-    if (result->oom_count != 0) {
-        return DRYRUN_OUT_OF_MEMORY;
-    }
-    if (result->is_stopped) {
-        return DRYRUN_INCOMPLETE;
-    }
-    if (result->exit_code != 0) {
-        return DRYRUN_FAILED;
-    }
-    return is_unrecorded(result) || !result->is_finished || result->unknown_count != 0 ||
-                   result->missing_count != 0
-               ? DRYRUN_INCOMPLETE
-               : DRYRUN_FITS;
-}
-
-cli_exit dryrun_exit(dryrun_verdict verdict)
-{
-    switch (verdict) {
-    case DRYRUN_FITS:
-        return CLI_OK;
-    case DRYRUN_OUT_OF_MEMORY:
-    case DRYRUN_INCOMPLETE:
-        return CLI_FOUND;
-    case DRYRUN_FAILED:
-        break;
-    }
-    return CLI_FAILED;
-}
 
 static const char *size_text(uint64_t size)
 {
@@ -147,18 +105,6 @@ static void print_verdict(const dryrun_request *request, const dryrun_result *re
     }
 }
 
-/** The built-in card with least memory that holds `reserved` beside its context; false for none. */
-static bool smallest_card(uint64_t reserved, allot_gpu *out)
-{
-    for (size_t i = 0; i < allot_gpu_count(); i++) {
-        if (allot_gpu_at(i, out) == ALLOT_STATUS_OK &&
-            reserved + out->memory_context <= out->memory_total) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void print_peaks(const dryrun_request *request, const dryrun_result *result,
                         dryrun_verdict verdict)
 {
@@ -180,7 +126,7 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
     }
     printf("  steps            %" PRIu64 "\n", result->steps);
     allot_gpu smallest;
-    if (verdict == DRYRUN_FITS && smallest_card(result->reserved_peak, &smallest)) {
+    if (verdict == DRYRUN_FITS && dryrun_smallest_card(result->reserved_peak, &smallest)) {
         printf("  smallest card    %s (%s)\n", smallest.id, size_text(smallest.memory_total));
     }
     if (request->events[0] == 'i') {
@@ -232,85 +178,4 @@ void dryrun_print(const dryrun_request *request, const dryrun_result *result,
     print_peaks(request, result, verdict);
     print_notes(result);
     print_holders(result);
-}
-
-/* ---- JSON ---- */
-
-static void put_text(yajl_gen json, const char *key, const char *text)
-{
-    yajl_gen_string(json, (const unsigned char *)key, strlen(key));
-    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
-}
-
-static void put_number(yajl_gen json, const char *key, uint64_t value)
-{
-    yajl_gen_string(json, (const unsigned char *)key, strlen(key));
-    yajl_gen_integer(json, (long long)value);
-}
-
-static void put_counts(yajl_gen json, const char *key, const dryrun_count *list, uint32_t count)
-{
-    yajl_gen_string(json, (const unsigned char *)key, strlen(key));
-    yajl_gen_map_open(json);
-    for (uint32_t i = 0; i < count; i++) {
-        put_number(json, list[i].name, list[i].count);
-    }
-    yajl_gen_map_close(json);
-}
-
-static void put_ooms(yajl_gen json, const dryrun_result *result)
-{
-    yajl_gen_string(json, (const unsigned char *)"out_of_memory", strlen("out_of_memory"));
-    yajl_gen_array_open(json);
-    for (uint32_t i = 0; i < result->oom_count; i++) {
-        yajl_gen_map_open(json);
-        put_number(json, "size", result->oom[i].size);
-        put_number(json, "device_free", result->oom[i].free);
-        put_number(json, "allocated", result->oom[i].allocated);
-        put_number(json, "reserved", result->oom[i].reserved);
-        put_number(json, "step", result->oom[i].step);
-        put_text(json, "line", result->oom[i].line);
-        yajl_gen_map_close(json);
-    }
-    yajl_gen_array_close(json);
-}
-
-void dryrun_print_json(const dryrun_request *request, const dryrun_result *result,
-                       dryrun_verdict verdict)
-{
-    static const char *const verdicts[] = {"fits", "out_of_memory", "failed", "incomplete"};
-    yajl_gen json = yajl_gen_alloc(NULL);
-    if (json == NULL) {
-        return;
-    }
-    yajl_gen_config(json, yajl_gen_beautify, 1);
-    yajl_gen_map_open(json);
-    put_text(json, "schema", "allot.dryrun/1");
-    put_text(json, "verdict", verdicts[verdict]);
-    put_text(json, "gpu", request->gpu.id);
-    put_text(json, "events", request->events);
-    put_text(json, "torch", result->torch);
-    put_number(json, "exit_code", (uint64_t)result->exit_code);
-    put_number(json, "device_total", result->device_total);
-    put_number(json, "device_peak", result->device_peak);
-    put_number(json, "context", result->context);
-    put_number(json, "allocated_peak", result->allocated_peak);
-    put_number(json, "reserved_peak", result->reserved_peak);
-    put_number(json, "retries", result->retries);
-    put_number(json, "steps", result->steps);
-    put_number(json, "pinned_peak", result->pinned_peak);
-    put_ooms(json, result);
-    put_text(json, "exception", result->exception);
-    put_text(json, "exception_line", result->exception_line);
-    put_counts(json, "reads", result->read_lines, result->read_line_count);
-    put_counts(json, "unknown", result->unknown, result->unknown_count);
-    put_counts(json, "missing", result->missing, result->missing_count);
-    put_counts(json, "problems", result->problems, result->problem_count);
-    put_number(json, "guess_calls", result->guess_calls);
-    yajl_gen_map_close(json);
-    const unsigned char *text = NULL;
-    size_t size = 0;
-    yajl_gen_get_buf(json, &text, &size);
-    fwrite(text, 1, size, stdout);
-    yajl_gen_free(json);
 }

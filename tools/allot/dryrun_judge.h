@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/** What a dry run comes to, and saying it. */
-#ifndef CLI_DRYRUN_VERDICT_H
-#define CLI_DRYRUN_VERDICT_H
+/** What a dry run comes to. */
+#ifndef CLI_DRYRUN_JUDGE_H
+#define CLI_DRYRUN_JUDGE_H
 
 #include "dryrun.h"
 
@@ -18,9 +18,7 @@ dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *
 /** CLI_OK for "fits"; CLI_FOUND for the memory's faults; CLI_FAILED where the program failed. */
 cli_exit dryrun_exit(dryrun_verdict verdict);
 
-void dryrun_print(const dryrun_request *request, const dryrun_result *result,
-                  dryrun_verdict verdict);
-void dryrun_print_json(const dryrun_request *request, const dryrun_result *result,
-                       dryrun_verdict verdict);
+/** The built-in card with least memory that holds `reserved` beside its context; false for none. */
+bool dryrun_smallest_card(uint64_t reserved, allot_gpu *out);
 
-#endif /* CLI_DRYRUN_VERDICT_H */
+#endif /* CLI_DRYRUN_JUDGE_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "dryrun_judge.h"
+
+static bool is_unrecorded(const dryrun_result *result)
+{
+    return !result->has_process || !result->has_standin || !result->has_peaks ||
+           result->problem_count != 0;
+}
+
+dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result)
+{
+    (void)request;
+    if (result->oom_count != 0) {
+        return DRYRUN_OUT_OF_MEMORY;
+    }
+    if (result->is_stopped) {
+        return DRYRUN_INCOMPLETE;
+    }
+    if (result->exit_code != 0) {
+        return DRYRUN_FAILED;
+    }
+    return is_unrecorded(result) || !result->is_finished || result->unknown_count != 0 ||
+                   result->missing_count != 0
+               ? DRYRUN_INCOMPLETE
+               : DRYRUN_FITS;
+}
+
+cli_exit dryrun_exit(dryrun_verdict verdict)
+{
+    switch (verdict) {
+    case DRYRUN_FITS:
+        return CLI_OK;
+    case DRYRUN_OUT_OF_MEMORY:
+    case DRYRUN_INCOMPLETE:
+        return CLI_FOUND;
+    case DRYRUN_FAILED:
+        break;
+    }
+    return CLI_FAILED;
+}
+
+bool dryrun_smallest_card(uint64_t reserved, allot_gpu *out)
+{
+    for (size_t i = 0; i < allot_gpu_count(); i++) {
+        if (allot_gpu_at(i, out) == ALLOT_STATUS_OK &&
+            reserved + out->memory_context <= out->memory_total) {
+            return true;
+        }
+    }
+    return false;
+}
