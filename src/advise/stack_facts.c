@@ -192,7 +192,8 @@ static unsigned facts_of_python(const char *path, const char *name)
     if (is_any(name, FORWARD_NAMES, COUNT(FORWARD_NAMES))) {
         facts |= ALLOTI_STACK_IN_FORWARD;
     }
-    if (is_any(name, MODULE_NAMES, COUNT(MODULE_NAMES))) {
+    const bool builds_module = strcmp(name, "__init__") == 0 && find(path, "/nn/modules/") != NULL;
+    if (builds_module || is_any(name, MODULE_NAMES, COUNT(MODULE_NAMES))) {
         facts |= ALLOTI_STACK_MOVES_MODULE;
     }
     if (is_any(name, DATA_NAMES, COUNT(DATA_NAMES)) || find(path, "/utils/data/") != NULL) {

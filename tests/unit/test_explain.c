@@ -379,6 +379,31 @@ static void only_what_a_forward_pass_meets_is_input(void)
     maker_end(history, trace);
 }
 
+static void what_a_module_makes_for_itself_is_a_parameter(void)
+{
+    static const maker_frame LINEAR[] = {
+        {"/lib/site-packages/torch/nn/modules/linear.py", "__init__", 100},
+        {"/app/net.py", "__init__", 3},
+        {"/app/train.py", "main", 20}};
+    trace_maker m = maker_begin();
+    maker_event(&m, ALLOT_EVENT_SEGMENT_ALLOC, MAKER_BASE, 100 * MIB);
+    maker_stack(&m, LINEAR, 3);
+    maker_alloc(&m, MAKER_BASE, 2 * MIB);
+    maker_stack(&m, LINEAR + 1, 2); /* the program's own class makes anything */
+    maker_alloc(&m, MAKER_BASE + 2 * MIB, 2 * MIB);
+    maker_stack(&m, LAYER, 2);
+    maker_alloc(&m, MAKER_BASE + 4 * MIB, 4 * MIB);
+    maker_free(&m, MAKER_BASE + 4 * MIB, 4 * MIB);
+    allot_trace *trace = NULL;
+    allot_history *const history = maker_finish(&m, &trace);
+    allot_categories *categories = NULL;
+    REQUIRE_OK(allot_categories_create(history, &categories));
+    CHECK_EQ(allot_categories_all(categories)[0], ALLOT_CATEGORY_PARAMETER);
+    CHECK(allot_categories_all(categories)[1] != ALLOT_CATEGORY_PARAMETER);
+    allot_categories_destroy(categories);
+    maker_end(history, trace);
+}
+
 /* One program, once stopped by an oom and once not: the same code, so the same categories. */
 static void an_oom_changes_no_category(void)
 {
@@ -466,6 +491,8 @@ static const check_test TESTS[] = {
     {"layers_are_no_steps", layers_are_no_steps},
     {"a_stack_is_known_by_what_it_did_before", a_stack_is_known_by_what_it_did_before},
     {"only_what_a_forward_pass_meets_is_input", only_what_a_forward_pass_meets_is_input},
+    {"what_a_module_makes_for_itself_is_a_parameter",
+     what_a_module_makes_for_itself_is_a_parameter},
     {"an_oom_changes_no_category", an_oom_changes_no_category},
     {"the_recorded_oom_is_fragmentation", the_recorded_oom_is_fragmentation},
     {"the_real_oom_is_exhausted", the_real_oom_is_exhausted},
