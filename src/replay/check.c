@@ -139,14 +139,16 @@ static row look_at_row(const checker *check)
     return found;
 }
 
-/** Whether a private pool that is in use gives memory back at an event. */
+/** Whether a private pool gives memory back at an event that may have lost its last use: the model
+ * holds it in use, and no request names it any more. */
 static bool gives_in_used_pool(const checker *check, uint64_t at)
 {
     const uint8_t kind = check->events->kind[at];
     const uint32_t pool = check->requests->event_pools[at];
     return pool != ALLOT_NONE &&
            (kind == ALLOT_EVENT_SEGMENT_FREE || kind == ALLOT_EVENT_SEGMENT_UNMAP) &&
-           check->sim->pools[pool + 1].use_count > 0;
+           check->sim->pools[pool + 1].use_count > 0 &&
+           check->requests->pools[pool].last_request < at;
 }
 
 static bool has_used_pools(const checker *check, const row *found)
@@ -176,8 +178,7 @@ static bool may_be_dropped(const checker *check)
 {
     const uint32_t pool = check->requests->event_pools[check->cursor];
     return gives_in_used_pool(check, check->cursor) &&
-           !check->requests->pools[pool].options.is_graph &&
-           check->requests->pools[pool].last_alloc < check->cursor;
+           !check->requests->pools[pool].options.is_graph;
 }
 
 /** The pool at the cursor loses its last use and gives its segments back. */

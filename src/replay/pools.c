@@ -101,8 +101,11 @@ static allot_status read_event(allot_requests *requests, uint64_t at, split_evid
 {
     switch ((allot_event_kind)requests->events.kind[at]) {
     case ALLOT_EVENT_ALLOC:
-        requests->pools[requests->event_pools[at]].last_alloc = at;
+        requests->pools[requests->event_pools[at]].last_request = at;
         return read_alloc(requests, at, evidence);
+    case ALLOT_EVENT_OOM:
+        requests->pools[requests->event_pools[at]].last_request = at;
+        return ALLOT_STATUS_OK;
     case ALLOT_EVENT_SEGMENT_FREE:
     case ALLOT_EVENT_SEGMENT_UNMAP:
         alloti_map64_fini(&evidence->rests);

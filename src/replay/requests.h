@@ -36,7 +36,7 @@ typedef struct alloti_step {
 /** A private pool. */
 typedef struct alloti_request_pool {
     allot_torch_pool_options options; /**< As far as the events tell. */
-    uint64_t last_alloc;              /**< Index of the last allocation in it. */
+    uint64_t last_request;            /**< Index of the last allocation in it, or failure. */
 } alloti_request_pool;
 
 struct alloti_places;

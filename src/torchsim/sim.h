@@ -38,7 +38,7 @@
 enum {
     SIM_WHOLE_IS_NO_LIMIT = 209, /**< From here on a memory fraction of 1 is no limit at all. */
     SIM_POOLS_OFFER_FIRST =
-        210, /**< Pools with use_on_oom are asked before anything is released. */
+        211, /**< Pools with use_on_oom are asked before anything is released. */
 };
 
 typedef enum sim_state {

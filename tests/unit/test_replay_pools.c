@@ -79,8 +79,9 @@ static void add_segment(recording *r, uint64_t offset, uint64_t size, uint64_t u
     }
 }
 
-/** End the recording and check it under a limit. */
-static allot_status check_under(recording *r, uint64_t limit, allot_replay_check_result *result)
+/** End the recording and check it with a model under a limit. */
+static allot_status check_with(recording *r, const char *model, uint64_t limit,
+                               allot_replay_check_result *result)
 {
     allot_trace *trace = NULL;
     allot_requests *requests = NULL;
@@ -88,13 +89,18 @@ static allot_status check_under(recording *r, uint64_t limit, allot_replay_check
     CHECK_OK(alloti_builder_finish(r->builder, ALLOT_TRACE_FORMAT_TORCH_PICKLE, &trace));
     CHECK_OK(allot_requests_create(trace, ALLOT_NONE, &requests, NULL));
     const allot_replay_check_options options = {.struct_size = sizeof(options),
-                                                .model = "torch",
+                                                .model = model,
                                                 .limit = limit,
                                                 .version = ALLOT_TORCH_VERSION_NEWEST};
     const allot_status status = allot_replay_check(requests, &options, result);
     allot_requests_destroy(requests);
     allot_trace_destroy(trace);
     return status;
+}
+
+static allot_status check_under(recording *r, uint64_t limit, allot_replay_check_result *result)
+{
+    return check_with(r, "torch", limit, result);
 }
 
 static void a_pool_that_never_splits_is_known_by_its_segments(void)
@@ -142,6 +148,28 @@ static void a_dropped_pool_leaves_the_default_cache_alone(void)
     allot_replay_check_result result;
     CHECK_OK(check_under(&r, 0, &result));
     CHECK_EQ(result.segment_free_equal, 1);
+    CHECK_EQ(result.placement_equal, 3);
+}
+
+/** Pressure on the way to a request of a pool: its own oversize block goes, and what a pool without
+ * uses holds. The pool of the request is in use. */
+static void the_pool_of_the_next_request_is_in_use(void)
+{
+    recording r = begin();
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 0, 2 * MIB, GRAPH);
+    add(&r, ALLOT_EVENT_ALLOC, 0, 1024, GRAPH);
+    add_free(&r, 0, 1024, GRAPH);
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 2 * MIB, 60 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_ALLOC, 2 * MIB, 60 * MIB, MEMPOOL);
+    add_free(&r, 2 * MIB, 60 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_SEGMENT_FREE, 2 * MIB, 60 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_SEGMENT_FREE, 0, 2 * MIB, GRAPH);
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 62 * MIB, 200 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_ALLOC, 62 * MIB, 200 * MIB, MEMPOOL);
+    add_segment(&r, 62 * MIB, 200 * MIB, 200 * MIB, true, MEMPOOL);
+    allot_replay_check_result result;
+    CHECK_OK(check_with(&r, "torch:max_split_size_mb:21", 200 * MIB, &result));
+    CHECK_EQ(result.segment_free_equal, 2);
     CHECK_EQ(result.placement_equal, 3);
 }
 
@@ -196,6 +224,7 @@ static const check_test TESTS[] = {
     TEST(a_pool_that_never_splits_is_known_by_its_segments),
     TEST(a_pool_that_was_emptied_in_between_may_split),
     TEST(a_dropped_pool_leaves_the_default_cache_alone),
+    TEST(the_pool_of_the_next_request_is_in_use),
     TEST(unused_pools_are_released_in_any_order),
     TEST(a_graph_fails_without_a_release_and_a_mempool_does_not),
 };

@@ -486,7 +486,8 @@ static void check_offered_pool(uint32_t version, uint64_t expected_reserved)
 static void an_offered_pool_is_used_before_or_after_the_releases(void)
 {
     check_offered_pool(0, 80 * MIB);
-    check_offered_pool(208, 50 * MIB);
+    check_offered_pool(211, 80 * MIB);
+    check_offered_pool(210, 50 * MIB);
 }
 
 static void a_pool_may_forbid_splits(void)

@@ -191,7 +191,8 @@ class Oracle:
             found = self.difference(program)
             for part in programs._split_conf(program["conf"]) or ["(defaults)"]:
                 settings[part.split(":")[0]] += 1
-            if found and found.startswith("cannot run: status -6"):
+            is_own_fault = found and ("status -6" in found or "INTERNAL ASSERT" in found)
+            if is_own_fault and found.startswith("cannot run"):
                 self.counts["aborted by PyTorch"] += 1
             elif found and found.startswith("cannot run") and "captur" in found:
                 self.counts["refused in a capture"] += 1
