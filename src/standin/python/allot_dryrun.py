@@ -16,6 +16,7 @@ import functools
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -64,7 +65,7 @@ class Recorder:
         self.guard("recording", lambda: torch.cuda._lazy_call(self.start))
         self.guard("counting steps", self.count_steps)
         if os.environ.get("ALLOT_DRYRUN_ALONE") == "1":
-            self.guard("one rank alone", lambda: run_rank_alone(torch))
+            self.guard("one rank alone", lambda: load("allot_dryrun_alone").run_rank_alone(torch))
 
     def keep_recording(self):
         """The program may switch recording on and off as it likes; it stays on."""
@@ -239,84 +240,13 @@ def tell_versions():
     os.environ["ALLOT_STANDIN"] = ",".join(part for part in parts if part)
 
 
-def run_rank_alone(torch):
-    """Let one rank of a job run without the others: nobody is waited for.
-
-    The store that ranks meet at becomes one of this process, objects are gathered from copies of this
-    rank's, and the stand-in is told how many ranks a group has that is split off.
-    """
-    if not torch.distributed.is_available():
-        return
-    import torch.distributed as dist
-    import torch.distributed.distributed_c10d as c10d
-
-    world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
-    split_size = ctypes.c_int.in_dll(ctypes.CDLL("libcuda.so.1"), "allot_standin_split_size")
-    originals = {
-        name: getattr(c10d, name)
-        for name in ("init_process_group", "_new_process_group_helper", "split_group")
-        if hasattr(c10d, name)
-    }
-
-    class Store(dist.Store):
-        """Where ranks meet: what the others would have put there is as good as any other text."""
-
-        def __init__(self):
-            super().__init__()
-            self.values = {}
-
-        def set(self, key, value):
-            self.values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-        def get(self, key):
-            return self.values.get(key, b"\7" * 128)  # the size of NCCL's unique id
-
-        def add(self, key, amount):
-            total = int(self.values.get(key, b"0")) + amount
-            self.values[key] = str(total).encode()
-            return total
-
-        def check(self, keys):
-            return True
-
-        def delete_key(self, key):
-            return self.values.pop(key, None) is not None
-
-        def wait(self, *_):
-            return None
-
-        def set_timeout(self, *_):
-            return None
-
-    store = Store()  # lives as long as the functions below: C++ alone would not keep its methods
-
-    def init_process_group(*args, **kwargs):
-        kwargs.pop("init_method", None)
-        kwargs.update(store=store, rank=rank, world_size=world)
-        return originals["init_process_group"](*args[:1], **kwargs)
-
-    def all_gather_object(object_list, obj, group=None):
-        for i in range(dist.get_world_size(group)):
-            object_list[i] = obj
-
-    def new_process_group(group_size, *args, **kwargs):
-        split_size.value = group_size
-        return originals["_new_process_group_helper"](group_size, *args, **kwargs)
-
-    def split_group(parent_pg=None, split_ranks=None, *args, **kwargs):
-        split_size.value = max((len(r) for r in split_ranks or [] if rank in r), default=0)
-        return originals["split_group"](parent_pg, split_ranks, *args, **kwargs)
-
-    replacements = {
-        "init_process_group": init_process_group,
-        "all_gather_object": all_gather_object,
-        "_new_process_group_helper": new_process_group,
-        "split_group": split_group,
-    }
-    for name, replacement in replacements.items():
-        for module in (c10d, dist):
-            if hasattr(module, name):
-                setattr(module, name, replacement)
+def load(name):
+    """A module that lies beside this one; the folder itself is not on the program's path."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = importlib.util.spec_from_file_location("_" + name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
