@@ -19,6 +19,8 @@ typedef struct dryrun_request {
     uint64_t steps; /**< 0: all. */
     bool is_strict;
     const char *settings; /**< Further ones of the stand-in; NULL: none. */
+    const char *conf;     /**< Of PyTorch's allocator, "": none; NULL: as in the environment. */
+    bool is_quiet;        /**< The program's output goes to dryrun_result.output. */
     char *const *command; /**< Ends with NULL. */
 } dryrun_request;
 
@@ -45,6 +47,7 @@ typedef struct dryrun_result {
     bool has_standin; /**< The stand-in wrote its report: CUDA was used. */
     char torch[64];   /**< Version, "" if it was not imported. */
     char cuda[64];    /**< "" where torch is not a CUDA build. */
+    char conf[256];   /**< Settings in the environment when CUDA was first used. */
     uint64_t steps;
     uint64_t device_total;
     uint64_t device_peak; /**< Taken of the device, the context included. */
@@ -70,6 +73,7 @@ typedef struct dryrun_result {
     uint32_t problem_count;
     dryrun_count problems[DRYRUN_LIST_MAX];
     char snapshot[DRYRUN_PATH_MAX]; /**< "" for none. */
+    char output[DRYRUN_PATH_MAX];   /**< What a quiet program printed; "" for none. */
     char folder[DRYRUN_PATH_MAX];   /**< Where everything lies; removed by dryrun_clean(). */
 } dryrun_result;
 

@@ -118,6 +118,7 @@ static void read_process(yajl_val root, dryrun_result *out)
     out->is_finished = is_true(root, "finished");
     text(root, "torch", out->torch, sizeof out->torch);
     text(root, "cuda", out->cuda, sizeof out->cuda);
+    text(root, "conf", out->conf, sizeof out->conf);
     out->steps = number(root, "steps");
     read_ooms(member(root, "oom"), out);
     read_peaks(member(root, "devices"), out);

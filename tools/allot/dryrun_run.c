@@ -5,12 +5,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "dryrun_signal.h"
 
 /* ---- the folder of the stand-in ---- */
 
@@ -100,6 +103,24 @@ static bool put_rank(const dryrun_request *request)
             setenv("MASTER_PORT", "29500", 1) == 0);
 }
 
+/** PyTorch reads the first name up to 2.8, either from 2.9 on. */
+static bool put_conf(const char *conf)
+{
+    static const char *const names[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    bool is_put = true;
+    for (size_t i = 0; conf != NULL && i < sizeof names / sizeof names[0]; i++) {
+        is_put = is_put && (conf[0] == '\0' ? unsetenv(names[i]) : setenv(names[i], conf, 1)) == 0;
+    }
+    return is_put;
+}
+
+/** No progress line where the output goes to a file. */
+static bool put_progress(const dryrun_request *request)
+{
+    const bool is_shown = !request->is_quiet && isatty(STDERR_FILENO) != 0;
+    return setenv("ALLOT_DRYRUN_PROGRESS", is_shown ? "1" : "0", 1) == 0;
+}
+
 static bool put_environment(const dryrun_request *request, const char *standin, const char *folder)
 {
     char both[2 * DRYRUN_PATH_MAX + 64];
@@ -110,16 +131,28 @@ static bool put_environment(const dryrun_request *request, const char *standin, 
     snprintf(steps, sizeof steps, "%llu", (unsigned long long)request->steps);
     return put_in_front("LD_PRELOAD", both) && put_in_front("LD_LIBRARY_PATH", standin) &&
            put_in_front("PYTHONPATH", python) && setenv("ALLOT_DRYRUN", folder, 1) == 0 &&
-           setenv("ALLOT_DRYRUN_STEPS", steps, 1) == 0 &&
-           setenv("ALLOT_DRYRUN_PROGRESS", isatty(STDERR_FILENO) != 0 ? "1" : "0", 1) == 0 &&
-           put_rank(request) && put_settings(request, folder);
+           setenv("ALLOT_DRYRUN_STEPS", steps, 1) == 0 && put_progress(request) &&
+           put_conf(request->conf) && put_rank(request) && put_settings(request, folder);
 }
 
 enum { EXIT_NOT_FOUND = 127 };
 
-static void run_child(const dryrun_request *request, const char *standin, const char *folder)
+/** Let the output of a quiet program go to a file; its input is read again from its beginning. */
+static bool redirect(const char *path)
 {
-    if (put_environment(request, standin, folder)) {
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (lseek(STDIN_FILENO, 0, SEEK_SET) != 0) {
+        const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        (void)dup2(nothing, STDIN_FILENO);
+    }
+    return file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0;
+}
+
+static void run_child(const dryrun_request *request, const char *standin,
+                      const dryrun_result *result)
+{
+    if (put_environment(request, standin, result->folder) &&
+        (result->output[0] == '\0' || redirect(result->output))) {
         execvp(request->command[0], request->command);
     }
     fprintf(stderr, "allot: %s: %s\n", request->command[0], strerror(errno));
@@ -148,13 +181,18 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
         fprintf(stderr, "allot: a temporary folder: %s\n", strerror(errno));
         return CLI_FAILED;
     }
+    if (request->is_quiet) {
+        snprintf(out->output, sizeof out->output, "%.4000s/output", out->folder);
+    }
     fflush(NULL);
-    const pid_t child = fork();
+    const pid_t child = dryrun_signal_fork();
     if (child == 0) {
-        run_child(request, standin, out->folder);
+        run_child(request, standin, out);
     }
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child) {
+    const bool has_ended = child > 0 && waitpid(child, &status, 0) == child;
+    dryrun_signal_end();
+    if (!has_ended) {
         fprintf(stderr, "allot: %s: %s\n", request->command[0], strerror(errno));
         return CLI_FAILED;
     }

@@ -4,6 +4,7 @@
 
 #include "dryrun_json.h"
 #include "dryrun_run.h"
+#include "dryrun_signal.h"
 #include "dryrun_text.h"
 #include "verbs.h"
 
@@ -115,6 +116,7 @@ static cli_exit run(const char *const *files, size_t count)
     }
     request.command = (char *const *)(uintptr_t)files;
     dryrun_result result;
+    dryrun_signal_init();
     cli_exit code = dryrun_run(&request, &result);
     if (code == CLI_OK) {
         const dryrun_verdict verdict = dryrun_judge(&request, &result);
@@ -133,6 +135,7 @@ static cli_exit run(const char *const *files, size_t count)
         code = kept == CLI_OK ? code : kept;
     }
     dryrun_clean(&result);
+    dryrun_signal_raise();
     return code;
 }
 

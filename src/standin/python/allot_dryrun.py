@@ -27,6 +27,7 @@ import traceback
 
 SCHEMA = "allot.dryrun-process/1"
 HISTORY_MAX = 10_000_000
+CONF_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
 class Recorder:
@@ -86,6 +87,7 @@ class Recorder:
 
     def start(self):
         """Called by torch once CUDA is initialised, in the thread that does it."""
+        self.result["conf"] = next(filter(None, map(os.environ.get, CONF_VARIABLES)), "")
         if not self.is_recording:
             self.is_recording = True
             self.guard("recording", lambda: self.record_with(self.record_original))
