@@ -43,8 +43,9 @@ check:
 	@cmake --build --preset dev -j $(JOBS)
 	@.ci/test dev
 
-bench: build
-	@for program in build/release/bench/bench_*; do "$$program" || exit 1; done
+bench: build .venv-torch/made
+	@export ALLOT_TORCH_PYTHON=$${ALLOT_TORCH_PYTHON:-$(CURDIR)/.venv-torch/bin/python}; \
+	for program in build/release/bench/bench_*; do "$$program" || exit 1; done
 
 check-bare:
 	@.ci/check-bare
