@@ -11,6 +11,8 @@ Convention for README.md:
 - Exit codes 0 and 1 are fine ("done", "done and something was found").
 - A block fenced as ```c is a part of examples/inspect.c, which is compiled and run by the tests.
 - Any other block (python, cmake, text) is not run, nor is one fenced as ```sh skip.
+- A block fenced as ```sh torch or ```console torch needs PyTorch: it is run the same way where
+  ALLOT_TORCH_PYTHON names a Python that has it (`python` in the commands), else skipped.
 A command that names a file in ../shared or a snapshot of the reader's own (snapshot.pickle) runs on
 the example.
 """
@@ -24,6 +26,7 @@ import pytest
 from conftest import ROOT, command_path
 
 README = ROOT / "README.md"
+PYTHON = os.environ.get("ALLOT_TORCH_PYTHON", "").split(":")[0]
 EXAMPLE = "examples/finetune_11gib_oom.pickle.gz"
 BUILDS = ("make", "cmake", "apt", "apt-get", "sudo", "git", "pip", "cd", "ctest", ".ci/run")
 TIME = re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|us|ms|s|min|MB/s|MiB/s|GB/s|GiB/s)\b")
@@ -59,6 +62,9 @@ def tree(tmp_path_factory):
     binaries = folder / "bin"
     binaries.mkdir()
     (binaries / "allot").symlink_to(command_path().resolve())
+    if PYTHON:  # a link would not find its environment
+        (binaries / "python").write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n')
+        (binaries / "python").chmod(0o755)
     return folder
 
 
@@ -94,19 +100,33 @@ def test_matching_is_strict_but_for_times_and_gaps():
     assert not matches("1.2 GiB\n", "1.3 GiB\n")
 
 
-def test_commands_run(tree):
-    for block in blocks("sh"):
+def check_commands(tree, kind):
+    for block in blocks(kind):
         for line in commands(block):
             run_line(tree, line)
 
 
-def test_output_shown_is_current(tree):
-    for block in blocks("console"):
+def check_output(tree, kind):
+    for block in blocks(kind):
         for line, expected in examples(block):
             if line.split()[0] in BUILDS:
                 continue
             actual = run_line(tree, line)
             assert matches(expected, actual), f"$ {line}\n{actual}\n--- README.md shows\n{expected}"
+
+
+def test_commands_run(tree):
+    check_commands(tree, "sh")
+
+
+def test_output_shown_is_current(tree):
+    check_output(tree, "console")
+
+
+@pytest.mark.skipif(not PYTHON, reason="no Python with torch: ALLOT_TORCH_PYTHON is not set")
+def test_dry_runs_shown_are_current(tree):
+    check_commands(tree, "sh torch")
+    check_output(tree, "console torch")
 
 
 def test_c_shown_is_part_of_the_example():

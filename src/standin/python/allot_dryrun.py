@@ -27,6 +27,7 @@ import traceback
 
 SCHEMA = "allot.dryrun-process/1"
 HISTORY_MAX = 10_000_000
+FOLDER = os.getcwd()  # the program may go elsewhere
 CONF_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
@@ -207,7 +208,13 @@ def line_of(frames):
     """"train.py:42" of the innermost frame that is the program's own, else of the innermost."""
     frames = [f for f in frames if f.filename != __file__]
     own = [f for f in frames if not is_library(f.filename)] or frames
-    return f"{own[-1].filename}:{own[-1].lineno} ({own[-1].name})" if own else None
+    return f"{short_path(own[-1].filename)}:{own[-1].lineno} ({own[-1].name})" if own else None
+
+
+def short_path(filename):
+    """As seen from the folder that the program was started in, if it lies below that."""
+    here = FOLDER + os.sep
+    return filename[len(here) :] if filename.startswith(here) else filename
 
 
 def stack_of_program():
