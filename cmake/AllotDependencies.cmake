@@ -8,4 +8,5 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt) # the command only
 
 # -lm, not m: the word alone could be a target of the project that uses allot.
-set(ALLOT_LIBRARIES ZLIB::ZLIB PkgConfig::ZSTD PkgConfig::YAJL PkgConfig::XXHASH Threads::Threads -lm)
+set(ALLOT_LIBRARIES ZLIB::ZLIB PkgConfig::ZSTD PkgConfig::YAJL PkgConfig::XXHASH Threads::Threads
+                    ${CMAKE_DL_LIBS} -lm)

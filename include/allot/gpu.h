@@ -2,7 +2,7 @@
 /**
  * @file
  * GPU profiles: what a card tells a program about itself, as data. The built-in table covers common
- * NVIDIA cards; more are read from JSON files, such as those written on a real machine.
+ * NVIDIA cards; more are read from JSON files or asked of a driver on a machine that has the card.
  */
 #ifndef ALLOT_GPU_H
 #define ALLOT_GPU_H
@@ -19,7 +19,8 @@ extern "C" {
  */
 #define ALLOT_GPU_FIELD_LIST(X)                                                                    \
     X(memory_total, "bytes", "memory that the driver reports")                                     \
-    X(memory_context, "bytes", "memory that a CUDA context takes before any allocation")           \
+    X(memory_context, "bytes", "memory that a CUDA context takes, kernels included: CUDA 13")      \
+    X(memory_context_12, "bytes", "the same with CUDA 12")                                         \
     X(compute_major, "", "compute capability, before the point")                                   \
     X(compute_minor, "", "compute capability, after the point")                                    \
     X(sm_count, "", "streaming multiprocessors")                                                   \
@@ -46,14 +47,24 @@ typedef enum allot_gpu_field {
 
 /** Room for an id or a name, the final NUL included. */
 #define ALLOT_GPU_NAME_MAX 64
+/** Room for a reference, the final NUL included. */
+#define ALLOT_GPU_REFERENCE_MAX 192
 
-/** Where a value of the built-in table comes from. */
+/** One list that yields each kind of source: code, name in profile files, text. */
+#define ALLOT_GPU_SOURCE_LIST(X)                                                                   \
+    X(UNKNOWN, "unknown", "unknown: an estimate from similar cards")                               \
+    X(GUIDE, "guide", "CUDA programming guide, by compute capability")                             \
+    X(SHEET, "sheet", "data sheet or architecture paper")                                          \
+    X(REPORT, "report", "reported by programs on such cards, to the printed digits")               \
+    X(PROBE, "probe", "asked of the driver of such a card")                                        \
+    X(FILE, "file", "profile file, which names no source")
+
+/** Where a value comes from. */
 typedef enum allot_gpu_source {
-    ALLOT_GPU_SOURCE_UNKNOWN = 0, /**< An estimate from cards of the same kind. */
-    ALLOT_GPU_SOURCE_GUIDE,       /**< NVIDIA's CUDA programming guide, by compute capability. */
-    ALLOT_GPU_SOURCE_SHEET,       /**< The card's public data sheet or architecture paper. */
-    ALLOT_GPU_SOURCE_REPORT, /**< What programs on real cards printed, to the printed digits. */
-    ALLOT_GPU_SOURCE_FILE,   /**< A profile file. */
+#define ALLOT_GPU_SOURCE_ENUM(code, name, text) ALLOT_GPU_SOURCE_##code,
+    ALLOT_GPU_SOURCE_LIST(ALLOT_GPU_SOURCE_ENUM)
+#undef ALLOT_GPU_SOURCE_ENUM
+        ALLOT_GPU_SOURCE_COUNT
 } allot_gpu_source;
 
 /** One profile. Values are in the unit of ALLOT_GPU_FIELD_LIST. */
@@ -65,6 +76,8 @@ typedef struct allot_gpu {
     ALLOT_GPU_FIELD_LIST(ALLOT_GPU_FIELD_MEMBER)
 #undef ALLOT_GPU_FIELD_MEMBER
     uint8_t source[ALLOT_GPU_FIELD_COUNT]; /**< allot_gpu_source of each value. */
+    /** Where each value can be looked up, or a remark about it; "" for none. */
+    char reference[ALLOT_GPU_FIELD_COUNT][ALLOT_GPU_REFERENCE_MAX];
 } allot_gpu;
 
 /** Number of profiles in the built-in table. Thread-safe. */
@@ -87,12 +100,17 @@ ALLOT_API const char *allot_gpu_field_name(allot_gpu_field field);
 ALLOT_API const char *allot_gpu_field_unit(allot_gpu_field field);
 ALLOT_API const char *allot_gpu_field_text(allot_gpu_field field);
 
-/** One line about a source: "unknown: an estimate". Thread-safe. */
+/** Name of a source in profile files, and one line about it. Thread-safe. */
+ALLOT_API const char *allot_gpu_source_name(allot_gpu_source source);
 ALLOT_API const char *allot_gpu_source_text(allot_gpu_source source);
 
+/** Memory that a context takes with this major version of CUDA, in bytes. Thread-safe. */
+ALLOT_API uint64_t allot_gpu_context(const allot_gpu *gpu, unsigned cuda_major);
+
 /**
- * Read a profile from JSON: {"schema": "allot-gpu/1", "id": ..., "name": ..., FIELD: number, ...}.
- * Fields that are absent are taken from the built-in card named by "like", else they are an error.
+ * Read a profile from JSON: {"schema": "allot-gpu/1", "id": ..., "name": ..., FIELD: number, ...,
+ * "sources": {FIELD: {"kind": ..., "reference": ...}, ...}}. Fields that are absent are taken from
+ * the built-in card named by "like", else they are an error. Sources may be absent.
  *
  * @return ALLOT_STATUS_FORMAT with what is wrong; ALLOT_STATUS_IO. Thread-safe.
  */
@@ -100,6 +118,19 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_read(const char *path, allot_gp
 
 /** Write a profile as such a file. Thread-safe. */
 ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_write(const allot_gpu *gpu, allot_sink sink);
+
+/**
+ * Ask the driver of this machine for the profile of one of its GPUs. Nothing of NVIDIA's is needed
+ * but the driver, whose libraries are loaded for the call and stay loaded. What a context takes is
+ * measured: one is made and given back, and NVML is asked before and after; other programs that
+ * allocate in between falsify it.
+ *
+ * @param[in]  ordinal  Number of the GPU, from 0.
+ * @param[out] out      Its id is made from its name; untouched on failure.
+ * @return ALLOT_STATUS_UNSUPPORTED if there is no driver; ALLOT_STATUS_NOT_FOUND if it has no such
+ *         GPU; ALLOT_STATUS_BACKEND with what the driver answered. Thread-safe.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_gpu_probe(unsigned ordinal, allot_gpu *out);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 
 #include "core/number_text.h"
 #include "core/status.h"
+#include "standin/device.h"
 
 typedef struct setting {
     const char *key;
@@ -205,7 +206,9 @@ static allot_status parse_list(char *list, standin_config *config)
 static void complete(standin_config *config)
 {
     if (config->context == UINT64_MAX) {
-        config->context = config->limit == 0 ? config->gpu.memory_context : 0;
+        const unsigned major =
+            config->cuda_major != 0 ? config->cuda_major : device_runtime_major();
+        config->context = config->limit == 0 ? allot_gpu_context(&config->gpu, major) : 0;
     }
     if (config->limit == 0) {
         config->limit = config->gpu.memory_total;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "standin/gpu_attributes.h"
 #include "standin/state.h"
 
 enum { VERSION_12 = 12080, VERSION_13 = 13020 };
@@ -24,19 +25,22 @@ static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *major)
     return 1;
 }
 
-unsigned device_cuda_major(void)
+unsigned device_runtime_major(void)
 {
     static atomic_uint found;
-    unsigned major = standin_settings()->cuda_major;
-    if (major == 0) {
-        major = atomic_load_explicit(&found, memory_order_relaxed);
-    }
+    unsigned major = atomic_load_explicit(&found, memory_order_relaxed);
     if (major == 0) {
         major = 13;
         dl_iterate_phdr(look_for_runtime, &major);
         atomic_store_explicit(&found, major, memory_order_relaxed);
     }
     return major;
+}
+
+unsigned device_cuda_major(void)
+{
+    const unsigned major = standin_settings()->cuda_major;
+    return major != 0 ? major : device_runtime_major();
 }
 
 int device_cuda_version(void)
@@ -143,40 +147,13 @@ static bool same_everywhere(int number, int *out)
 static uint64_t from_profile(const allot_gpu *gpu, int number, unsigned device)
 {
     switch (number) {
-    case 8:
-        return gpu->block_shared_size;
-    case 13:
-        return gpu->clock_khz;
-    case 16:
-        return gpu->sm_count;
-    case 33:
+#define CASE(number, field)                                                                        \
+    case number:                                                                                   \
+        return gpu->field;
+        GPU_ATTRIBUTE_LIST(CASE)
+#undef CASE
+    case 33: /* bus */
         return device + 1;
-    case 36:
-        return gpu->memory_clock_khz;
-    case 37:
-        return gpu->memory_bus_bits;
-    case 38:
-        return gpu->l2_size;
-    case 39:
-        return gpu->sm_threads;
-    case 40:
-        return gpu->copy_engine_count;
-    case 75:
-        return gpu->compute_major;
-    case 76:
-        return gpu->compute_minor;
-    case 81:
-        return gpu->sm_shared_size;
-    case 82:
-        return gpu->sm_registers;
-    case 97:
-        return gpu->block_shared_optin_size;
-    case 106:
-        return gpu->sm_blocks;
-    case 108:
-        return gpu->l2_persisting_size;
-    case 111:
-        return gpu->block_shared_reserved_size;
     case 120: /* cluster launch */
     case 127: /* tensor maps */
         return gpu->compute_major >= 9 ? 1 : 0;

@@ -10,6 +10,9 @@ enum { DEVICE_WARP = 32, DEVICE_BLOCK_THREADS = 1024 };
 /** Major version of CUDA that the program was built for: 12 or 13. */
 unsigned device_cuda_major(void);
 
+/** The same by the runtime that the program has loaded, whatever the settings are; else 13. */
+unsigned device_runtime_major(void);
+
 /** A version number as CUDA spells it: 12080 for 12.8. */
 int device_cuda_version(void);
 

@@ -19,23 +19,36 @@ static const gpu_architecture *architecture_of(const gpu_card *card)
     return NULL;
 }
 
-static void set_sources(const gpu_card *card, allot_gpu *gpu)
+static void set_source(allot_gpu *gpu, allot_gpu_field field, allot_gpu_source source,
+                       const char *reference)
 {
-    for (size_t i = 0; i < ALLOT_GPU_FIELD_COUNT; i++) {
-        gpu->source[i] = ALLOT_GPU_SOURCE_GUIDE;
-    }
-    gpu->source[ALLOT_GPU_FIELD_memory_total] = (uint8_t)card->memory_source;
-    gpu->source[ALLOT_GPU_FIELD_memory_context] = ALLOT_GPU_SOURCE_UNKNOWN;
-    gpu->source[ALLOT_GPU_FIELD_l2_persisting_size] = ALLOT_GPU_SOURCE_UNKNOWN;
-    gpu->source[ALLOT_GPU_FIELD_copy_engine_count] = ALLOT_GPU_SOURCE_UNKNOWN;
+    gpu->source[field] = (uint8_t)source;
+    snprintf(gpu->reference[field], sizeof gpu->reference[field], "%s", reference);
+}
+
+static void set_sources(const gpu_card *card, const gpu_architecture *architecture, allot_gpu *gpu)
+{
     static const allot_gpu_field sheet[] = {
         ALLOT_GPU_FIELD_compute_major,  ALLOT_GPU_FIELD_compute_minor,
         ALLOT_GPU_FIELD_sm_count,       ALLOT_GPU_FIELD_l2_size,
         ALLOT_GPU_FIELD_clock_khz,      ALLOT_GPU_FIELD_memory_clock_khz,
         ALLOT_GPU_FIELD_memory_bus_bits};
-    for (size_t i = 0; i < sizeof sheet / sizeof sheet[0]; i++) {
-        gpu->source[sheet[i]] = ALLOT_GPU_SOURCE_SHEET;
+    static const allot_gpu_field unknown[] = {ALLOT_GPU_FIELD_l2_persisting_size,
+                                              ALLOT_GPU_FIELD_copy_engine_count};
+    const gpu_context *const with_12 = &architecture->context_12;
+    const gpu_context *const with_13 = &architecture->context_13;
+    for (unsigned i = 0; i < ALLOT_GPU_FIELD_COUNT; i++) {
+        set_source(gpu, (allot_gpu_field)i, ALLOT_GPU_SOURCE_GUIDE, ALLOTI_GPU_GUIDE);
     }
+    for (size_t i = 0; i < sizeof sheet / sizeof sheet[0]; i++) {
+        set_source(gpu, sheet[i], ALLOT_GPU_SOURCE_SHEET, architecture->paper);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        set_source(gpu, unknown[i], ALLOT_GPU_SOURCE_UNKNOWN, "");
+    }
+    set_source(gpu, ALLOT_GPU_FIELD_memory_total, card->memory_source, card->memory_reference);
+    set_source(gpu, ALLOT_GPU_FIELD_memory_context_12, with_12->source, with_12->reference);
+    set_source(gpu, ALLOT_GPU_FIELD_memory_context, with_13->source, with_13->reference);
 }
 
 /** A profile from a card and its architecture. */
@@ -45,7 +58,8 @@ static void make(const gpu_card *card, allot_gpu *out)
     enum { KIB = 1024, MIB = 1024 * 1024, REGISTERS = 65536, SHARED = 49152, KHZ = 1000 };
     *out = (allot_gpu){.struct_size = sizeof *out,
                        .memory_total = card->memory,
-                       .memory_context = (uint64_t)architecture->context_mib * MIB,
+                       .memory_context = (uint64_t)architecture->context_13.mib * MIB,
+                       .memory_context_12 = (uint64_t)architecture->context_12.mib * MIB,
                        .compute_major = card->major,
                        .compute_minor = card->minor,
                        .sm_count = card->sm_count,
@@ -64,7 +78,7 @@ static void make(const gpu_card *card, allot_gpu *out)
                        .copy_engine_count = card->copy_engines};
     snprintf(out->id, sizeof out->id, "%s", card->id);
     snprintf(out->name, sizeof out->name, "%s", card->name);
-    set_sources(card, out);
+    set_sources(card, architecture, out);
 }
 
 size_t allot_gpu_count(void)
@@ -171,19 +185,27 @@ const char *allot_gpu_field_text(allot_gpu_field field)
     return field < ALLOT_GPU_FIELD_COUNT ? texts[field] : "";
 }
 
+const char *allot_gpu_source_name(allot_gpu_source source)
+{
+    static const char *const names[] = {
+#define NAME(code, name, text) name,
+        ALLOT_GPU_SOURCE_LIST(NAME)
+#undef NAME
+    };
+    return source < ALLOT_GPU_SOURCE_COUNT ? names[source] : "";
+}
+
 const char *allot_gpu_source_text(allot_gpu_source source)
 {
-    switch (source) {
-    case ALLOT_GPU_SOURCE_UNKNOWN:
-        return "unknown: an estimate from similar cards";
-    case ALLOT_GPU_SOURCE_GUIDE:
-        return "CUDA programming guide, by compute capability";
-    case ALLOT_GPU_SOURCE_SHEET:
-        return "data sheet";
-    case ALLOT_GPU_SOURCE_REPORT:
-        return "reported by programs on such cards";
-    case ALLOT_GPU_SOURCE_FILE:
-        return "profile file";
-    }
-    return "";
+    static const char *const texts[] = {
+#define TEXT(code, name, text) text,
+        ALLOT_GPU_SOURCE_LIST(TEXT)
+#undef TEXT
+    };
+    return source < ALLOT_GPU_SOURCE_COUNT ? texts[source] : "";
+}
+
+uint64_t allot_gpu_context(const allot_gpu *gpu, unsigned cuda_major)
+{
+    return cuda_major == 12 ? gpu->memory_context_12 : gpu->memory_context;
 }

@@ -31,7 +31,7 @@ static uint64_t *place_of(allot_gpu *gpu, allot_gpu_field field)
 static yajl_val member(yajl_val object, const char *key)
 {
     const char *path[] = {key, NULL};
-    return yajl_tree_get(object, path, yajl_t_any);
+    return YAJL_IS_OBJECT(object) ? yajl_tree_get(object, path, yajl_t_any) : NULL;
 }
 
 static allot_status take_text(yajl_val root, const char *key, char *out, bool is_required)
@@ -49,6 +49,29 @@ static allot_status take_text(yajl_val root, const char *key, char *out, bool is
     return ALLOT_STATUS_OK;
 }
 
+/** Where a value comes from: {"kind": ..., "reference": ...}, or nothing. */
+static allot_status take_source(yajl_val source, allot_gpu_field field, allot_gpu *out)
+{
+    const char *const kind = YAJL_GET_STRING(member(source, "kind"));
+    const char *const reference = YAJL_GET_STRING(member(source, "reference"));
+    unsigned known = kind == NULL ? ALLOT_GPU_SOURCE_FILE : 0;
+    while (kind != NULL && known < ALLOT_GPU_SOURCE_COUNT &&
+           strcmp(kind, allot_gpu_source_name((allot_gpu_source)known)) != 0) {
+        known++;
+    }
+    if (known == ALLOT_GPU_SOURCE_COUNT ||
+        (reference != NULL && strlen(reference) >= ALLOT_GPU_REFERENCE_MAX)) {
+        return alloti_fail(ALLOT_STATUS_FORMAT,
+                           "\"sources\": \"%s\": expected a known kind and a "
+                           "reference of up to %d bytes",
+                           allot_gpu_field_name(field), ALLOT_GPU_REFERENCE_MAX - 1);
+    }
+    out->source[field] = (uint8_t)known;
+    snprintf(out->reference[field], sizeof out->reference[field], "%s",
+             reference == NULL ? "" : reference);
+    return ALLOT_STATUS_OK;
+}
+
 static allot_status take_field(yajl_val root, allot_gpu_field field, bool has_base, allot_gpu *out)
 {
     const char *const key = allot_gpu_field_name(field);
@@ -63,17 +86,16 @@ static allot_status take_field(yajl_val root, allot_gpu_field field, bool has_ba
         return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\": expected a whole number", key);
     }
     *place_of(out, field) = (uint64_t)YAJL_GET_INTEGER(value);
-    out->source[field] = ALLOT_GPU_SOURCE_FILE;
-    return ALLOT_STATUS_OK;
+    return take_source(member(member(root, "sources"), key), field, out);
 }
 
 /** Numbers that later code divides by or sizes arrays with must be sensible. */
 static allot_status check(const allot_gpu *gpu)
 {
     if (gpu->memory_total == 0 || gpu->memory_total > UINT64_C(1) << 44 ||
-        gpu->memory_context > gpu->memory_total || gpu->compute_major == 0 ||
-        gpu->compute_major > 99 || gpu->compute_minor > 9 || gpu->sm_count == 0 ||
-        gpu->sm_count > 4096 || gpu->sm_threads == 0 || gpu->sm_blocks == 0) {
+        gpu->memory_context > gpu->memory_total || gpu->memory_context_12 > gpu->memory_total ||
+        gpu->compute_major == 0 || gpu->compute_major > 99 || gpu->compute_minor > 9 ||
+        gpu->sm_count == 0 || gpu->sm_count > 4096 || gpu->sm_threads == 0 || gpu->sm_blocks == 0) {
         return alloti_fail(ALLOT_STATUS_FORMAT, "a value is out of range (memory_total, "
                                                 "memory_context, compute_*, sm_*)");
     }
@@ -153,6 +175,24 @@ static void put_text(yajl_gen json, const char *text)
     yajl_gen_string(json, (const unsigned char *)text, strlen(text));
 }
 
+static void put_sources(yajl_gen json, const allot_gpu *gpu)
+{
+    put_text(json, "sources");
+    yajl_gen_map_open(json);
+    for (unsigned i = 0; i < ALLOT_GPU_FIELD_COUNT; i++) {
+        put_text(json, allot_gpu_field_name((allot_gpu_field)i));
+        yajl_gen_map_open(json);
+        put_text(json, "kind");
+        put_text(json, allot_gpu_source_name((allot_gpu_source)gpu->source[i]));
+        if (gpu->reference[i][0] != '\0') {
+            put_text(json, "reference");
+            put_text(json, gpu->reference[i]);
+        }
+        yajl_gen_map_close(json);
+    }
+    yajl_gen_map_close(json);
+}
+
 allot_status allot_gpu_write(const allot_gpu *gpu, allot_sink sink)
 {
     yajl_gen json = yajl_gen_alloc(NULL);
@@ -171,6 +211,7 @@ allot_status allot_gpu_write(const allot_gpu *gpu, allot_sink sink)
         put_text(json, allot_gpu_field_name((allot_gpu_field)i));
         yajl_gen_integer(json, (long long)allot_gpu_value(gpu, (allot_gpu_field)i));
     }
+    put_sources(json, gpu);
     yajl_gen_map_close(json);
     const unsigned char *text = NULL;
     size_t size = 0;

@@ -84,6 +84,9 @@ VALUES = [
     ("replay f -m rmm:", "rmm:pool rmm:arena rmm:binning"),
     ("replay f --model=rmm:b", "--model=rmm:binning"),
     ("export f --to c", "chrome csv"),
+    ("dryrun --gpu rtx4", "rtx4070 rtx4080 rtx4060ti-16 rtx4090"),
+    ("dryrun --events ", "instant sync lag"),
+    ("gpu ", "list show import probe"),
 ]
 
 

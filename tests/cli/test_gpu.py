@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: MIT
 """allot gpu and the arguments of allot dryrun, without a program to run."""
 
+import ctypes
 import json
 import os
+import re
 import stat
 
 import pytest
 
-from conftest import IS_INSTRUMENTED
+from conftest import IS_INSTRUMENTED, command_path
+
+STANDIN = command_path().resolve().parent / "standin"
 
 needs_plain_build = pytest.mark.skipif(
     IS_INSTRUMENTED, reason="an instrumented stand-in cannot be loaded into other programs"
 )
 
 
+def cards_of(run):
+    return json.loads(run("gpu", "--json", "list").stdout)["gpus"]
+
+
 def test_all_cards_are_listed_by_rising_memory(run):
     lines = run("gpu", "list").stdout.splitlines()
     assert len(lines) >= 27
-    cards = json.loads(run("gpu", "--json", "list").stdout)
+    cards = cards_of(run)
     assert [card["id"] for card in cards] == [line.split()[0] for line in lines[1:]]
     assert [c["memory_total"] for c in cards] == sorted(c["memory_total"] for c in cards)
     for card in cards:
-        assert card["memory_context"] < card["memory_total"] // 4
+        for key in ("memory_context", "memory_context_12"):
+            assert 1 << 26 < card[key] < card["memory_total"] // 4
         assert card["sm_threads"] % 32 == 0 and card["sm_count"] > 0
 
 
@@ -31,10 +40,76 @@ def test_names_are_found_in_any_spelling(run):
     assert "similar: rtx4090" in result.stderr
 
 
-def test_estimates_are_marked(run):
+KINDS = {"unknown", "guide", "sheet", "report", "probe", "file"}
+NO_VALUES = {"schema", "id", "name", "sources"}
+
+
+def values_of(profile):
+    return {key: value for key, value in profile.items() if key not in NO_VALUES}
+
+
+def test_every_value_has_a_source_and_estimates_are_marked(run):
+    for card in cards_of(run):
+        assert card["sources"].keys() == values_of(card).keys()
+        for source in card["sources"].values():
+            assert source["kind"] in KINDS
+            if source["kind"] in ("guide", "sheet"):
+                assert source["reference"].startswith("https://")
     text = run("gpu", "show", "l4").stdout
-    line = next(line for line in text.splitlines() if "memory_total" in line)
-    assert "unknown: an estimate" in line
+    values, sources = text.split("\nSources\n")
+    line = next(line for line in values.splitlines() if "memory_total" in line)
+    kind, number = re.search(r"bytes +(\w+) +(\[\d+\])", line).groups()
+    assert kind == "unknown" and f"{number} unknown: an estimate" in sources
+
+
+def test_sources_survive_an_import(run, tmp_path):
+    path = tmp_path / "profile.json"
+    path.write_text(run("gpu", "--json", "show", "h100").stdout)
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    run("gpu", "import", path, env=env)
+    assert run("gpu", "--json", "show", "h100", env=env).stdout == path.read_text()
+
+
+@needs_plain_build
+def test_a_probe_writes_what_the_card_is(run, tmp_path):
+    env = {"LD_LIBRARY_PATH": str(STANDIN)}
+    for card in cards_of(run):
+        probed = json.loads(run("gpu", "probe", env=env | {
+            "ALLOT_STANDIN": f"gpu:{card['id']},devices:2"}).stdout)  # fmt: skip
+        assert probed["name"] == card["name"]
+        assert values_of(probed) == values_of(card)
+        assert {source["kind"] for source in probed["sources"].values()} == {"probe"}
+
+
+@needs_plain_build
+def test_a_probed_profile_is_one_for_dry_runs(run, tmp_path):
+    path = tmp_path / "own.json"
+    env = {"LD_LIBRARY_PATH": str(STANDIN), "ALLOT_STANDIN": "gpu:t4,devices:2"}
+    result = run("gpu", "probe", "--device", "1", "--id", "own", "-o", path, env=env)
+    assert str(path) in result.stderr and result.stdout == ""
+    assert json.loads(path.read_text())["id"] == "own"
+    result = json.loads(run("dryrun", "--json", "--gpu", path, "--", "true", code=1).stdout)
+    assert result["gpu"] == "own"
+
+
+def has_a_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+@needs_plain_build
+def test_a_probe_without_a_gpu_says_so(run, tmp_path):
+    if not has_a_driver():
+        assert "no NVIDIA driver here" in run("gpu", "probe", code=4).stderr
+    env = {"LD_LIBRARY_PATH": str(STANDIN), "ALLOT_STANDIN": "devices:1"}
+    assert "no GPU 1: the driver has 1" in run("gpu", "probe", "-d", "1", code=4, env=env).stderr
+    env["ALLOT_STANDIN"] = "devices:0"
+    assert "CUDA_ERROR_NO_DEVICE" in run("gpu", "probe", code=4, env=env).stderr
+    assert "--id" in run("gpu", "probe", "--id", "", code=2).stderr
+    assert "--device" in run("gpu", "probe", "--device", "first", code=2).stderr
 
 
 def test_an_imported_profile_is_known_by_its_id(run, tmp_path):
@@ -61,6 +136,8 @@ def test_an_imported_profile_is_known_by_its_id(run, tmp_path):
         ({"sm_count": 10**9}, "out of range"),
         ({"like": "no-such-card"}, "no GPU profile"),
         ({"like": ""}, '"like"'),
+        ({"sm_count": 7, "sources": {"sm_count": {"kind": "hearsay"}}}, '"sources"'),
+        ({"sm_count": 7, "sources": {"sm_count": {"kind": "file", "reference": "x" * 300}}}, '"sources"'),
     ],
 )
 def test_bad_profiles_are_refused(run, tmp_path, change, said):

@@ -21,7 +21,7 @@ TEXT = (ROOT / "docs/json.md").read_text()
 MEASURES = ("allocated", "active", "requested", "reserved")
 
 # Objects whose keys are the file's, not the schema's.
-FREE_KEYS = {("allot.inspect/1", "settings")}
+FREE_KEYS = {("allot.inspect/1", "settings"), ("allot.gpu/1", "gpus.sources")}
 
 
 def names_in(text):
@@ -110,6 +110,7 @@ def runs(tmp_path):
     yield ["diff", a, EXAMPLE]
     yield ["ranks", a, b]
     yield ["replay", EXAMPLE, *settings]
+    yield ["gpu", "list"]
     yield ["replay", EXAMPLE, "--limit", "11GiB", "--samples", "4"]
 
 

@@ -72,7 +72,7 @@ static void a_context_takes_memory_of_the_card(void)
     size_t total = 0;
     CHECK_EQ(cuda.cudaMemGetInfo(&free_size, &total), 0);
     CHECK_EQ(total, UINT64_C(24207) << 20);
-    CHECK_EQ(total - free_size, STANDIN_MIB(360));
+    CHECK_EQ(total - free_size, STANDIN_MIB(472));
 }
 
 static void errors_have_names_and_texts(void)

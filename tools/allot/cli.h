@@ -27,6 +27,7 @@ typedef enum cli_exit {
 typedef struct cli_verb {
     const char *name;
     const char *arguments;            /**< For the usage line, for example "FILE...". */
+    const char *words;                /**< Arguments that are no files, by '|'; NULL: all are. */
     const char *summary;              /**< What it does: one line, no full stop. */
     const char *found;                /**< What exit code 1 says; NULL: never given. */
     const struct poptOption *options; /**< Ends with POPT_TABLEEND. */

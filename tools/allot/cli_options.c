@@ -48,9 +48,27 @@ const char *cli_option_placeholder(const struct poptOption *option)
     return option->argDescrip != NULL ? option->argDescrip : "VALUE";
 }
 
+/** The ids of the built-in cards. */
+static const char *gpu_words(void)
+{
+    static char words[4096];
+    size_t length = 0;
+    for (size_t i = 0; i < allot_gpu_count() && length < sizeof words; i++) {
+        allot_gpu gpu;
+        if (allot_gpu_at(i, &gpu) == ALLOT_STATUS_OK) {
+            length += (size_t)snprintf(words + length, sizeof words - length, "%s%s",
+                                       i == 0 ? "" : " ", gpu.id);
+        }
+    }
+    return words;
+}
+
 const char *cli_option_words(const struct poptOption *option)
 {
     const char *const placeholder = cli_option_placeholder(option);
+    if (strcmp(placeholder, "GPU") == 0) {
+        return gpu_words();
+    }
     if (strchr(placeholder, '|') != NULL) {
         return placeholder;
     }

@@ -80,7 +80,7 @@ typedef struct dryrun_result {
 /** A built-in profile, an imported one, or a file; ALLOT_STATUS_NOT_FOUND with similar names. */
 ALLOT_NODISCARD allot_status dryrun_find_gpu(const char *name, allot_gpu *out);
 
-/** The file that such a name stands for, made absolute; false after a message. */
+/** The file that such a name stands for, made absolute, or ""; false after a message. */
 bool dryrun_profile_file(const char *name, char *out);
 
 /** Where the profile `id` is kept, its folders made; false if the id cannot be a file's name. */

@@ -59,6 +59,10 @@ bool dryrun_profile_file(const char *name, char *out)
     char path[DRYRUN_PATH_MAX];
     char real[PATH_MAX];
     profile_file(name, path, sizeof path);
+    out[0] = '\0';
+    if (path[0] == '\0') {
+        return true;
+    }
     if (realpath(path, real) == NULL || strpbrk(real, ",:") != NULL) {
         fprintf(stderr, "allot: %s: the path of a profile has no comma and no colon\n", name);
         return false;

@@ -9,12 +9,6 @@
 #include "cli_options.h"
 #include "verbs.h"
 
-/* Words of an argument that is no file, NULL where it is one. */
-static const char *argument_words(const cli_verb *verb)
-{
-    return strchr(verb->arguments, '|') != NULL ? verb->arguments : NULL;
-}
-
 /* Write a text inside '...' of a shell, with a backslash before each of `special`. */
 static void put_quoted(const char *text, const char *special)
 {
@@ -79,9 +73,9 @@ static void bash_verb(const cli_verb *verb)
     printf("    *:%s)\n        case $option in\n", verb->name);
     cli_each_option(verb, bash_value, NULL);
     fputs("        *)\n", stdout);
-    if (argument_words(verb) != NULL) {
+    if (verb->words != NULL) {
         fputs("            words='", stdout);
-        put_words(argument_words(verb), "");
+        put_words(verb->words, "");
         fputs("'\n", stdout);
     }
     fputs("            [[ $whole != -* ]] || words='", stdout);
@@ -187,8 +181,8 @@ static void zsh_verb(const cli_verb *verb)
     printf("    %s)\n        _arguments", verb->name);
     cli_each_option(verb, zsh_option, NULL);
     fputs(" \\\n            '*:file", stdout);
-    if (argument_words(verb) != NULL) {
-        zsh_words(argument_words(verb));
+    if (verb->words != NULL) {
+        zsh_words(verb->words);
     } else {
         fputs(":_files", stdout);
     }
@@ -280,9 +274,9 @@ static void fish_verb(const cli_verb *verb)
     put_quoted(verb->summary, "");
     fputs("'\n", stdout);
     cli_each_option(verb, fish_option, (void *)(uintptr_t)verb);
-    if (argument_words(verb) != NULL) {
+    if (verb->words != NULL) {
         printf("complete -c allot -n '__fish_seen_subcommand_from %s' -f -a '", verb->name);
-        put_words(argument_words(verb), "\\");
+        put_words(verb->words, "\\");
         fputs("'\n", stdout);
     }
 }
@@ -324,6 +318,7 @@ static const struct poptOption OPTIONS[] = {POPT_TABLEEND};
 const cli_verb cli_verb_completion = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
+    .words = "bash|zsh|fish",
     .summary = "Write the completion script of a shell",
     .options = OPTIONS,
     .run = run,

@@ -23,11 +23,11 @@ static int wants_json;
 
 static const struct poptOption OPTIONS[] = {
     {"gpu", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &gpu, 0,
-     "The card: a name of `allot gpu list`, an imported one, or a profile file", "NAME"},
+     "The card: a name of `allot gpu list`, an imported one, or a profile file", "GPU"},
     {"limit", '\0', POPT_ARG_STRING, &limit, 0, "Its memory, all of it for the program", "SIZE"},
     {"gpus", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &gpus, 0, "How many of them", "N"},
     {"events", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &events, 0,
-     "When work is finished: instant (the least memory), sync (the most), lag", "WHEN"},
+     "When work is finished: instant (the least memory), sync (the most), lag", "instant|sync|lag"},
     {"world", '\0', POPT_ARG_INT, &world, 0, "Run one rank of a job of N, without the others", "N"},
     {"rank", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &rank, 0, "Which rank", "N"},
     {"steps", '\0', POPT_ARG_LONGLONG, &steps, 0, "Stop after N optimizer steps", "N"},
@@ -55,7 +55,7 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
         cli_fail(ALLOT_STATUS_NOT_FOUND);
         return false;
     }
-    if (out->gpu.source[0] == ALLOT_GPU_SOURCE_FILE && !dryrun_profile_file(gpu, out->profile)) {
+    if (!dryrun_profile_file(gpu, out->profile)) {
         return false;
     }
     if ((limit != NULL && allot_size_parse(limit, &out->limit) != ALLOT_STATUS_OK) ||
