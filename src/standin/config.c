@@ -76,7 +76,7 @@ static allot_status set_context(standin_config *config, const char *value)
 
 static allot_status set_devices(standin_config *config, const char *value)
 {
-    return number_unsigned("devices", value, 0, STANDIN_DEVICES_MAX, &config->device_count);
+    return number_unsigned("devices", value, 0, STANDIN_DEVICES_MAX, &config->installed_count);
 }
 
 static allot_status set_events(standin_config *config, const char *value)
@@ -135,6 +135,22 @@ static allot_status set_flip(standin_config *config, const char *value)
     return number("flip", value, 0, UINT64_MAX, &config->flip);
 }
 
+static allot_status set_ranks(standin_config *config, const char *value)
+{
+    static const char *const texts[] = {"real", "alone", NULL};
+    unsigned chosen = 0;
+    const allot_status status = choice("ranks", value, texts, &chosen);
+    if (status == ALLOT_STATUS_OK) {
+        config->is_alone = chosen == 1;
+    }
+    return status;
+}
+
+static allot_status set_wait(standin_config *config, const char *value)
+{
+    return number("wait", value, 0, UINT32_MAX, &config->wait);
+}
+
 static allot_status set_cuda(standin_config *config, const char *value)
 {
     return number_unsigned("cuda", value, 12, 13, &config->cuda_major);
@@ -170,7 +186,8 @@ static const setting SETTINGS[] = {
     {"lag", set_lag},         {"addresses", set_addresses}, {"bytes", set_bytes},
     {"strict", set_strict},   {"guard", set_guard},         {"flip", set_flip},
     {"cuda", set_cuda},       {"cudnn", set_cudnn},         {"nccl", set_nccl},
-    {"cublas", set_cublas},   {"report", set_report},
+    {"cublas", set_cublas},   {"report", set_report},       {"ranks", set_ranks},
+    {"wait", set_wait},
 };
 
 static allot_status apply(standin_config *config, const char *key, const char *value)
@@ -202,9 +219,29 @@ static allot_status parse_list(char *list, standin_config *config)
     return ALLOT_STATUS_OK;
 }
 
+/** As CUDA reads the variable: numbers up to the first that is not one of a device. */
+static void see_devices(standin_config *config, const char *list)
+{
+    config->device_count = 0;
+    for (unsigned i = 0; list == NULL && i < config->installed_count; i++) {
+        config->visible[config->device_count++] = i;
+    }
+    while (list != NULL && *list >= '0' && *list <= '9' &&
+           config->device_count < STANDIN_DEVICES_MAX) {
+        char *end = NULL;
+        const unsigned long number = strtoul(list, &end, 10);
+        if (number >= config->installed_count) {
+            break;
+        }
+        config->visible[config->device_count++] = (unsigned)number;
+        list = *end == ',' ? end + 1 : NULL;
+    }
+}
+
 /** What remains open after reading depends on the profile. */
 static void complete(standin_config *config)
 {
+    see_devices(config, getenv("CUDA_VISIBLE_DEVICES"));
     if (config->context == UINT64_MAX) {
         const unsigned major =
             config->cuda_major != 0 ? config->cuda_major : device_runtime_major();
@@ -217,10 +254,11 @@ static void complete(standin_config *config)
 
 allot_status standin_config_parse(const char *text, standin_config *out)
 {
-    standin_config config = {.device_count = 1,
+    standin_config config = {.installed_count = 1,
                              .context = UINT64_MAX,
                              .lag = 1000,
                              .read_guard = 100000,
+                             .wait = 600,
                              .cudnn_version = 92600,
                              .nccl_version = 23007,
                              .cublas_version = 130401};

@@ -24,21 +24,25 @@ typedef enum standin_addresses {
 } standin_addresses;
 
 typedef struct standin_config {
-    allot_gpu gpu;                 /**< "gpu:ID" or "profile:FILE". */
-    uint64_t limit;                /**< "limit:SIZE": memory of each device; 0: the profile's. */
-    uint64_t context;              /**< "context:SIZE": taken by a context; with a limit: 0. */
-    unsigned device_count;         /**< "devices:N". */
-    standin_events events;         /**< "events:instant|sync|lag". */
-    uint64_t lag;                  /**< "lag:N": pieces of work; for events:lag. */
-    standin_addresses addresses;   /**< "addresses:reuse|upward". */
-    bool has_bytes;                /**< "bytes:real|none": device memory holds what is written. */
-    bool is_strict;                /**< "strict:0|1": a call answered by guess fails. */
-    uint64_t read_guard;           /**< "guard:N": reads in a row that end a run; 0: never. */
-    uint64_t flip;                 /**< "flip:N": every N-th one-byte read is true; 0: never. */
-    unsigned cuda_major;           /**< "cuda:12|13"; 0: from the libraries that are loaded. */
-    unsigned cudnn_version;        /**< "cudnn:91002": what cudnnGetVersion() answers. */
-    unsigned nccl_version;         /**< "nccl:22105". */
-    unsigned cublas_version;       /**< "cublas:120405". */
+    allot_gpu gpu;            /**< "gpu:ID" or "profile:FILE". */
+    uint64_t limit;           /**< "limit:SIZE": memory of each device; 0: the profile's. */
+    uint64_t context;         /**< "context:SIZE": taken by a context; with a limit: 0. */
+    unsigned installed_count; /**< "devices:N". */
+    unsigned device_count;    /**< Of these, what CUDA_VISIBLE_DEVICES lets the program see. */
+    unsigned visible[STANDIN_DEVICES_MAX]; /**< [device_count] Which of the installed ones. */
+    standin_events events;                 /**< "events:instant|sync|lag". */
+    uint64_t lag;                          /**< "lag:N": pieces of work; for events:lag. */
+    standin_addresses addresses;           /**< "addresses:reuse|upward". */
+    bool has_bytes;          /**< "bytes:real|none": device memory holds what is written. */
+    bool is_strict;          /**< "strict:0|1": a call answered by guess fails. */
+    uint64_t read_guard;     /**< "guard:N": reads in a row that end a run; 0: never. */
+    uint64_t flip;           /**< "flip:N": every N-th one-byte read is true; 0: never. */
+    bool is_alone;           /**< "ranks:alone|real": the other ranks do not exist. */
+    uint64_t wait;           /**< "wait:S": seconds that ranks wait for others; 0: for ever. */
+    unsigned cuda_major;     /**< "cuda:12|13"; 0: from the libraries that are loaded. */
+    unsigned cudnn_version;  /**< "cudnn:91002": what cudnnGetVersion() answers. */
+    unsigned nccl_version;   /**< "nccl:22105". */
+    unsigned cublas_version; /**< "cublas:120405". */
     char report[STANDIN_PATH_MAX]; /**< "report:FILE": counts, written when the process ends. */
 } standin_config;
 

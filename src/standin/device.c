@@ -48,27 +48,33 @@ int device_cuda_version(void)
     return device_cuda_major() == 12 ? VERSION_12 : VERSION_13;
 }
 
-void device_uuid(unsigned device, unsigned char *out)
+void allot_standin_uuid(unsigned device, unsigned char *out)
 {
     for (unsigned i = 0; i < 16; i++) {
         out[i] = (unsigned char)(0xa1 + i * 7 + device);
     }
 }
 
-void allot_standin_uuid(unsigned device, unsigned char *out)
+void device_uuid(unsigned device, unsigned char *out)
 {
-    device_uuid(device, out);
+    allot_standin_uuid(standin_settings()->visible[device], out);
 }
 
 void device_bus_id(unsigned device, char *out, size_t size)
 {
-    snprintf(out, size, "0000:%02x:00.0", device + 1);
+    snprintf(out, size, "0000:%02x:00.0", standin_settings()->visible[device] + 1);
 }
 
 int device_of_bus_id(const char *text)
 {
     const uint32_t bus = bus_id_parse(text);
-    return bus == 0 || bus > standin_settings()->device_count ? -1 : (int)bus - 1;
+    const standin_config *const config = standin_settings();
+    for (unsigned i = 0; i < config->device_count; i++) {
+        if (bus != 0 && config->visible[i] == bus - 1) {
+            return (int)i;
+        }
+    }
+    return -1;
 }
 
 /* Attributes by number. Those that are the same on every card of this century's architectures are

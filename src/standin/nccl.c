@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * NCCL with one real process: any rank of a communicator of any size runs alone, under the rule
- * that every rank holds the same data as this one. Small values follow the collectives (values.h),
- * so that shapes and counts which ranks exchange agree. Nothing is sent anywhere.
- */
+/* NCCL: making communicators, splitting them, letting them go. */
+#include "standin/nccl.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/status.h"
+#include "standin/nccl_exchange.h"
+#include "standin/nccl_group.h"
 #include "standin/runtime.h"
 
 static const uint64_t COMM_MARK = UINT64_C(0x616c6c6f746e6363);
-enum { NCCL_OK = 0, NCCL_UNHANDLED = 1, NCCL_SYSTEM = 2, NCCL_INVALID = 4 };
 
-typedef struct nccl_comm {
-    uint64_t mark;
-    int rank;
-    int size;
-    int device;
-} nccl_comm;
+/** What a unique id of ours begins with; the path of the meeting place follows. */
+static const char ID_MARK[] = "allot:";
+
+static _Thread_local char last_text[SEGMENT_TEXT_MAX]; /* of a failure without a communicator */
 
 /**
  * Size of the group that the program is about to make by splitting: a rank alone cannot know who
@@ -25,24 +25,10 @@ typedef struct nccl_comm {
  */
 __attribute__((visibility("default"))) int allot_standin_split_size;
 
-static nccl_comm *comm_get(void *handle)
+nccl_comm *comm_get(void *handle)
 {
     nccl_comm *const comm = handle;
     return comm != NULL && comm->mark == COMM_MARK ? comm : NULL;
-}
-
-static int comm_create(void **out, int size, int rank, int device)
-{
-    if (rank < 0 || rank >= size) {
-        return NCCL_INVALID;
-    }
-    nccl_comm *const comm = calloc(1, sizeof *comm);
-    if (comm == NULL) {
-        return NCCL_SYSTEM;
-    }
-    *comm = (nccl_comm){.mark = COMM_MARK, .rank = rank, .size = size, .device = device};
-    *out = comm;
-    return NCCL_OK;
 }
 
 static int current_device(void)
@@ -50,102 +36,377 @@ static int current_device(void)
     return (int)standin_this_thread()->device;
 }
 
+static nccl_status fail(nccl_status status, const char *text)
+{
+    snprintf(last_text, sizeof last_text, "%s", text);
+    fprintf(stderr, "allot: NCCL: %s\n", text);
+    return status;
+}
+
+/* ---- versions, ids, texts ---- */
+
 CUDA_ENTRY(int, ncclGetVersion)(int *version)
 {
     *version = (int)standin_settings()->nccl_version;
     return NCCL_OK;
 }
 
+/** Where ranks meet: beside the report, which all processes of a run share. */
+static const char *meeting_folder(char *buffer, size_t size)
+{
+    const char *const report = standin_settings()->report;
+    const char *const slash = strrchr(report, '/');
+    const char *const told = getenv("TMPDIR");
+    /* The whole path must fit into the id. */
+    const size_t room = sizeof(cuda_unique_id) - sizeof ID_MARK - sizeof "/allot-nccl-XXXXXX";
+    if (slash != NULL && (size_t)(slash - report) < room) {
+        snprintf(buffer, size, "%.*s", (int)(slash - report), report);
+        return buffer;
+    }
+    return told != NULL && told[0] == '/' && strlen(told) < room ? told : "/tmp";
+}
+
+/* Meeting places that nobody came to are removed when the process ends that made them. */
+enum { INVITATIONS_MAX = 256 };
+static char invitations[INVITATIONS_MAX][sizeof(cuda_unique_id)];
+static unsigned invitation_count;
+static pid_t inviter;
+static pthread_mutex_t invitation_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three above */
+
+static void withdraw(void)
+{
+    for (unsigned i = 0; i < invitation_count && inviter == getpid(); i++) {
+        (void)unlink(invitations[i]);
+    }
+}
+
+static void remember_invitation(const char *path)
+{
+    pthread_mutex_lock(&invitation_lock);
+    if (inviter != getpid()) {
+        inviter = getpid();
+        invitation_count = 0;
+        (void)atexit(withdraw);
+    }
+    /* The oldest has long been used. */
+    snprintf(invitations[invitation_count % INVITATIONS_MAX], sizeof invitations[0], "%s", path);
+    invitation_count += invitation_count < INVITATIONS_MAX - 1 ? 1 : 0;
+    pthread_mutex_unlock(&invitation_lock);
+}
+
 CUDA_ENTRY(int, ncclGetUniqueId)(cuda_unique_id *id)
 {
-    memset(id, 7, sizeof *id);
+    char folder[STANDIN_PATH_MAX];
+    const size_t mark = sizeof ID_MARK - 1;
+    memset(id, 0, sizeof *id);
+    memcpy(id->bytes, ID_MARK, mark);
+    if (standin_settings()->is_alone) {
+        return NCCL_OK;
+    }
+    if (segment_invite(meeting_folder(folder, sizeof folder), id->bytes + mark,
+                       sizeof id->bytes - mark) != ALLOT_STATUS_OK) {
+        return fail(NCCL_SYSTEM, allot_error_detail());
+    }
+    remember_invitation(id->bytes + mark);
     return NCCL_OK;
 }
 
 CUDA_ENTRY(const char *, ncclGetErrorString)(int status)
 {
-    return status == NCCL_OK ? "no error" : "unhandled error";
+    switch (status) {
+    case NCCL_OK:
+        return "no error";
+    case NCCL_SYSTEM:
+        return "unhandled system error";
+    case NCCL_INVALID:
+        return "invalid argument";
+    case NCCL_USAGE:
+        return "invalid usage";
+    case NCCL_REMOTE:
+        return "remote process exited or there was a network error";
+    default:
+        return "unhandled error";
+    }
 }
 
-CUDA_ENTRY(const char *, ncclGetLastError)(void *comm)
+CUDA_ENTRY(const char *, ncclGetLastError)(void *handle)
 {
-    (void)comm;
-    return "";
+    const nccl_comm *const comm = comm_get(handle);
+    return comm == NULL ? last_text : comm->text;
+}
+
+/* ---- making ---- */
+
+static void comm_free(nccl_comm *comm)
+{
+    comm->mark = 0;
+    free(comm->out);
+    free(comm->in);
+    free(comm->sent);
+    free(comm);
+}
+
+static nccl_comm *comm_new(int size, int rank, int device)
+{
+    nccl_comm *const comm = calloc(1, sizeof *comm);
+    if (comm == NULL) {
+        return NULL;
+    }
+    comm->mark = COMM_MARK;
+    comm->rank = rank;
+    comm->size = size;
+    comm->device = device;
+    comm->out = calloc((size_t)size, sizeof *comm->out);
+    comm->in = calloc((size_t)size, sizeof *comm->in);
+    if (comm->out == NULL || comm->in == NULL) {
+        comm_free(comm);
+        return NULL;
+    }
+    return comm;
+}
+
+/** A meeting place for ranks. */
+typedef struct meeting {
+    const char *path; /**< NULL: a rank alone. */
+    bool may_create;
+} meeting;
+
+/** Make a communicator and enter it; the others may not have come yet. */
+static nccl_status comm_enter(const meeting *place, int size, int rank, int device, nccl_comm **out)
+{
+    if (size <= 0 || rank < 0 || rank >= size) {
+        return fail(NCCL_INVALID, "a rank must be below the number of ranks");
+    }
+    nccl_comm *const comm = comm_new(size, rank, device);
+    if (comm == NULL) {
+        return NCCL_SYSTEM;
+    }
+    if (place->path != NULL &&
+        segment_join(place->path, place->may_create, (unsigned)size, (unsigned)rank,
+                     standin_settings()->visible[device], &comm->segment) != ALLOT_STATUS_OK) {
+        comm_free(comm);
+        return fail(NCCL_INVALID, allot_error_detail());
+    }
+    if (comm->segment != NULL) {
+        standin *const state = standin_open();
+        state->streams.keeps_order = true; /* what is waited for depends on it */
+        standin_close(state);
+    }
+    exchange_lock();
+    exchange_add(comm);
+    exchange_unlock();
+    *out = comm;
+    return NCCL_OK;
+}
+
+static void comm_destroy(nccl_comm *comm)
+{
+    exchange_lock();
+    exchange_drop(comm);
+    exchange_remove(comm);
+    exchange_unlock();
+    segment_leave(comm->segment);
+    comm_free(comm);
+}
+
+/** Enter and, outside of groups, wait for the others. */
+static nccl_status comm_create(const meeting *place, int size, int rank, void **out)
+{
+    nccl_comm *comm = NULL;
+    nccl_status status = comm_enter(place, size, rank, current_device(), &comm);
+    if (status != NCCL_OK) {
+        return status;
+    }
+    if (comm->segment != NULL && group_is_open()) {
+        group_join_later(comm);
+    } else if (comm->segment != NULL) {
+        status = exchange_join(comm);
+    }
+    if (status != NCCL_OK) {
+        snprintf(last_text, sizeof last_text, "%s", comm->text);
+        comm_destroy(comm);
+        return status;
+    }
+    *out = comm;
+    return NCCL_OK;
+}
+
+static nccl_status create_by_id(void **out, int size, const cuda_unique_id *id, int rank)
+{
+    char path[sizeof id->bytes + 1];
+    const size_t mark = sizeof ID_MARK - 1;
+    if (size == 1 || standin_settings()->is_alone) {
+        return comm_create(&(meeting){NULL, false}, size, rank, out);
+    }
+    if (memcmp(id->bytes, ID_MARK, mark) != 0) {
+        return fail(NCCL_INVALID,
+                    "this unique id is not from ncclGetUniqueId() of a dry run; to run one rank "
+                    "without the others: allot dryrun --world N --rank R");
+    }
+    snprintf(path, sizeof path, "%.*s", (int)(sizeof id->bytes - mark), id->bytes + mark);
+    return comm_create(&(meeting){path, false}, size, rank, out);
 }
 
 CUDA_ENTRY(int, ncclCommInitRank)(void **out, int size, cuda_unique_id id, int rank)
 {
-    (void)id;
-    return comm_create(out, size, rank, current_device());
+    return create_by_id(out, size, &id, rank);
 }
 
 CUDA_ENTRY(int, ncclCommInitRankConfig)
 (void **out, int size, cuda_unique_id id, int rank, void *config)
 {
-    (void)id;
     (void)config;
-    return comm_create(out, size, rank, current_device());
+    return create_by_id(out, size, &id, rank);
 }
 
 CUDA_ENTRY(int, ncclCommInitRankScalable)
 (void **out, int size, int rank, int id_count, void *ids, void *config)
 {
-    (void)id_count;
-    (void)ids;
     (void)config;
-    return comm_create(out, size, rank, current_device());
+    return (int)(id_count < 1 ? NCCL_INVALID : create_by_id(out, size, ids, rank));
 }
 
-CUDA_ENTRY(int, ncclCommInitAll)(void **out, int size, const int *devices)
+/** All ranks of one process. */
+static nccl_status create_all(void **out, int size, const int *devices, const meeting *place)
 {
-    int status = NCCL_OK;
-    for (int i = 0; i < size && status == NCCL_OK; i++) {
-        status = comm_create(&out[i], size, i, devices == NULL ? i : devices[i]);
+    nccl_status status = NCCL_OK;
+    int made = 0;
+    for (; made < size && status == NCCL_OK; made++) {
+        nccl_comm *comm = NULL;
+        const int device = devices == NULL ? made : devices[made];
+        status = device < 0 || device >= (int)standin_settings()->device_count
+                     ? NCCL_INVALID
+                     : comm_enter(place, size, made, device, &comm);
+        out[made] = comm;
+    }
+    for (int i = 0; i < made && status == NCCL_OK && place->path != NULL; i++) {
+        status = exchange_join(out[i]);
+    }
+    for (int i = 0; i < made && status != NCCL_OK; i++) {
+        if (out[i] != NULL) {
+            comm_destroy(out[i]);
+        }
     }
     return status;
 }
 
+CUDA_ENTRY(int, ncclCommInitAll)(void **out, int size, const int *devices)
+{
+    cuda_unique_id id;
+    if (size == 1 || standin_settings()->is_alone) {
+        return (int)create_all(out, size, devices, &(meeting){NULL, false});
+    }
+    const int status = ncclGetUniqueId(&id);
+    if (status != NCCL_OK) {
+        return status;
+    }
+    return (int)create_all(out, size, devices, &(meeting){id.bytes + sizeof ID_MARK - 1, false});
+}
+
+/* ---- splitting ---- */
+
+typedef struct split_wish {
+    int32_t color;
+    int32_t key;
+} split_wish;
+
+/** Place and size of this rank's part: by key, then by rank. */
+static void find_part(const nccl_comm *comm, const split_wish *all, int *rank, int *size)
+{
+    const split_wish own = all[comm->rank];
+    *rank = 0;
+    *size = 0;
+    for (int i = 0; i < comm->size; i++) {
+        if (all[i].color != own.color) {
+            continue;
+        }
+        *size += 1;
+        *rank += all[i].key < own.key || (all[i].key == own.key && i < comm->rank) ? 1 : 0;
+    }
+}
+
+static nccl_status create_part(nccl_comm *comm, int color, int rank, int size, void **out)
+{
+    char path[SEGMENT_PATH_MAX];
+    if (size == 1) {
+        return comm_create(&(meeting){NULL, false}, size, rank, out);
+    }
+    if (snprintf(path, sizeof path, "%s.%llu.%d", segment_path(comm->segment),
+                 (unsigned long long)comm->splits, color) >= (int)sizeof path) {
+        return NCCL_SYSTEM;
+    }
+    return comm_create(&(meeting){path, true}, size, rank, out);
+}
+
+static nccl_status split(nccl_comm *comm, int color, int key, void **out)
+{
+    split_wish all[SEGMENT_RANKS_MAX];
+    const split_wish own = {color, key};
+    int rank = 0;
+    int size = 0;
+    const nccl_status status = exchange_host(comm, NCCL_SPLIT, &own, sizeof own, all);
+    if (status != NCCL_OK) {
+        return status;
+    }
+    comm->splits++;
+    *out = NULL;
+    if (color < 0) {
+        return NCCL_OK;
+    }
+    find_part(comm, all, &rank, &size);
+    return create_part(comm, color, rank, size, out);
+}
+
 CUDA_ENTRY(int, ncclCommSplit)(void *handle, int color, int key, void **out, void *config)
 {
-    (void)key;
     (void)config;
-    const nccl_comm *const comm = comm_get(handle);
+    nccl_comm *const comm = comm_get(handle);
     if (comm == NULL) {
         return NCCL_INVALID;
+    }
+    if (comm->segment != NULL) {
+        return split(comm, color, key, out);
     }
     if (color < 0) {
         *out = NULL;
         return NCCL_OK;
     }
-    const int size = allot_standin_split_size > 0 ? allot_standin_split_size : comm->size;
-    return comm_create(out, size, comm->rank % size, comm->device);
+    const int told = allot_standin_split_size;
+    const int size = told > 0 && told <= comm->size ? told : comm->size;
+    return comm_create(&(meeting){NULL, false}, size, comm->rank % size, out);
 }
 
-static int destroy(void *handle)
+/* ---- letting go ---- */
+
+CUDA_ENTRY(int, ncclCommFinalize)(void *handle)
+{
+    nccl_comm *const comm = comm_get(handle);
+    return (int)(comm == NULL ? NCCL_INVALID : exchange_flush(comm));
+}
+
+CUDA_ENTRY(int, ncclCommDestroy)(void *handle)
 {
     nccl_comm *const comm = comm_get(handle);
     if (comm == NULL) {
         return NCCL_INVALID;
     }
-    comm->mark = 0;
-    free(comm);
+    const nccl_status status = exchange_flush(comm);
+    comm_destroy(comm);
+    return status;
+}
+
+CUDA_ENTRY(int, ncclCommAbort)(void *handle)
+{
+    nccl_comm *const comm = comm_get(handle);
+    if (comm == NULL) {
+        return NCCL_INVALID;
+    }
+    nccl_nudge(); /* what others can still have of this rank */
+    comm_destroy(comm);
     return NCCL_OK;
 }
 
-CUDA_ENTRY(int, ncclCommDestroy)(void *comm)
-{
-    return destroy(comm);
-}
-
-CUDA_ENTRY(int, ncclCommAbort)(void *comm)
-{
-    return destroy(comm);
-}
-
-CUDA_ENTRY(int, ncclCommFinalize)(void *comm)
-{
-    return comm_get(comm) == NULL ? NCCL_INVALID : NCCL_OK;
-}
+/* ---- questions ---- */
 
 CUDA_ENTRY(int, ncclCommCount)(void *handle, int *count)
 {
@@ -177,10 +438,15 @@ CUDA_ENTRY(int, ncclCommCuDevice)(void *handle, int *device)
     return NCCL_OK;
 }
 
-CUDA_ENTRY(int, ncclCommGetAsyncError)(void *comm, int *error)
+CUDA_ENTRY(int, ncclCommGetAsyncError)(void *handle, int *error)
 {
-    *error = NCCL_OK;
-    return comm_get(comm) == NULL ? NCCL_INVALID : NCCL_OK;
+    const nccl_comm *const comm = comm_get(handle);
+    if (comm == NULL) {
+        return NCCL_INVALID;
+    }
+    nccl_nudge();
+    *error = comm->error;
+    return NCCL_OK;
 }
 
 CUDA_ENTRY(int, ncclMemAlloc)(void **out, size_t size)
@@ -191,159 +457,4 @@ CUDA_ENTRY(int, ncclMemAlloc)(void **out, size_t size)
 CUDA_ENTRY(int, ncclMemFree)(void *pointer)
 {
     return cudaFree(pointer) == CUDA_OK ? NCCL_OK : NCCL_UNHANDLED;
-}
-
-/* ---- collectives ---- */
-
-static uint64_t type_size(int type)
-{
-    static const uint64_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-    return type >= 0 && type < (int)(sizeof sizes / sizeof sizes[0]) ? sizes[type] : 4;
-}
-
-/** Copy what is known of `from` to `count` places one after another, as work of a stream. */
-static int spread(void *to, const void *from, uint64_t size, uint64_t count, void *stream)
-{
-    standin *const state = standin_open();
-    state->values.launches++;
-    for (uint64_t i = 0; i < count && size <= VALUE_SIZE_MAX; i++) {
-        /* In place too: from now on the values are what the collective left there. */
-        value_collect(&state->values, (uintptr_t)to + i * size, (uintptr_t)from, size);
-    }
-    stream_work_on(state, stream);
-    standin_close(state);
-    return NCCL_OK;
-}
-
-/* Broadcasts inside a group stand for one exchange: what this rank sends, others send as well. */
-enum { GROUP_MAX = 4096 };
-typedef struct group_part {
-    const void *from;
-    void *to;
-    uint64_t size;
-    bool is_own;
-} group_part;
-static _Thread_local group_part group[GROUP_MAX];
-static _Thread_local int group_count;
-static _Thread_local int group_depth;
-
-CUDA_ENTRY(int, ncclGroupStart)(void)
-{
-    if (group_depth++ == 0) {
-        group_count = 0;
-    }
-    return NCCL_OK;
-}
-
-static void finish_group(void)
-{
-    const group_part *own = NULL;
-    for (int i = 0; i < group_count; i++) {
-        own = group[i].is_own ? &group[i] : own;
-    }
-    for (int i = 0; i < group_count && own != NULL; i++) {
-        if (!group[i].is_own && group[i].size == own->size) {
-            (void)spread(group[i].to, own->from, own->size, 1, NULL);
-        }
-    }
-}
-
-CUDA_ENTRY(int, ncclGroupEnd)(void)
-{
-    if (group_depth == 0) {
-        return NCCL_INVALID;
-    }
-    if (--group_depth == 0) {
-        finish_group();
-    }
-    return NCCL_OK;
-}
-
-CUDA_ENTRY(int, ncclAllReduce)
-(const void *from, void *to, size_t count, int type, int operation, void *comm, void *stream)
-{
-    (void)operation;
-    return comm_get(comm) == NULL ? NCCL_INVALID
-                                  : spread(to, from, count * type_size(type), 1, stream);
-}
-
-CUDA_ENTRY(int, ncclReduce)
-(const void *from, void *to, size_t count, int type, int operation, int root, void *comm,
- void *stream)
-{
-    (void)operation;
-    (void)root;
-    return comm_get(comm) == NULL ? NCCL_INVALID
-                                  : spread(to, from, count * type_size(type), 1, stream);
-}
-
-CUDA_ENTRY(int, ncclAllGather)
-(const void *from, void *to, size_t count, int type, void *handle, void *stream)
-{
-    const nccl_comm *const comm = comm_get(handle);
-    return comm == NULL ? NCCL_INVALID
-                        : spread(to, from, count * type_size(type), (uint64_t)comm->size, stream);
-}
-
-CUDA_ENTRY(int, ncclReduceScatter)
-(const void *from, void *to, size_t count, int type, int operation, void *comm, void *stream)
-{
-    (void)operation;
-    return comm_get(comm) == NULL ? NCCL_INVALID
-                                  : spread(to, from, count * type_size(type), 1, stream);
-}
-
-CUDA_ENTRY(int, ncclBroadcast)
-(const void *from, void *to, size_t count, int type, int root, void *handle, void *stream)
-{
-    const nccl_comm *const comm = comm_get(handle);
-    if (comm == NULL) {
-        return NCCL_INVALID;
-    }
-    const bool is_own = root == comm->rank;
-    const uint64_t size = count * type_size(type);
-    if (group_depth != 0 && group_count < GROUP_MAX) {
-        group[group_count++] = (group_part){from, to, size, is_own};
-    }
-    /* Received from another rank: what is in this rank's buffer is what it would have sent. */
-    const bool is_kept = !is_own && group_depth == 0;
-    standin *const state = standin_open();
-    if (is_kept && size <= VALUE_SIZE_MAX) {
-        value_collect(&state->values, (uintptr_t)to, (uintptr_t)to, size);
-    }
-    standin_close(state);
-    return spread(to, from, size, is_own ? 1 : 0, stream);
-}
-
-CUDA_ENTRY(int, ncclBcast)
-(void *buffer, size_t count, int type, int root, void *comm, void *stream)
-{
-    return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
-}
-
-CUDA_ENTRY(int, ncclAlltoAll)
-(const void *from, void *to, size_t count, int type, void *handle, void *stream)
-{
-    const nccl_comm *const comm = comm_get(handle);
-    return comm == NULL ? NCCL_INVALID
-                        : spread(to, from, count * type_size(type), (uint64_t)comm->size, stream);
-}
-
-CUDA_ENTRY(int, ncclSend)
-(const void *from, size_t count, int type, int peer, void *comm, void *stream)
-{
-    (void)from;
-    (void)count;
-    (void)type;
-    (void)peer;
-    return comm_get(comm) == NULL ? NCCL_INVALID : spread(NULL, NULL, 0, 0, stream);
-}
-
-CUDA_ENTRY(int, ncclRecv)(void *to, size_t count, int type, int peer, void *comm, void *stream)
-{
-    (void)to;
-    (void)count;
-    (void)type;
-    (void)peer;
-    return comm_get(comm) == NULL ? NCCL_INVALID : spread(NULL, NULL, 0, 0, stream);
 }

@@ -35,7 +35,7 @@ static void *handle_of(unsigned device)
 static bool device_of(const void *handle, unsigned *device)
 {
     const uintptr_t number = (uintptr_t)handle;
-    if (number == 0 || number > allot_standin_settings()->device_count) {
+    if (number == 0 || number > allot_standin_settings()->installed_count) {
         return false;
     }
     *device = (unsigned)(number - 1);
@@ -113,7 +113,7 @@ CUDA_ENTRY(int, nvmlSystemGetCudaDriverVersion)(int *version)
 
 CUDA_ENTRY(int, nvmlDeviceGetCount_v2)(unsigned *count)
 {
-    *count = allot_standin_settings()->device_count;
+    *count = allot_standin_settings()->installed_count;
     return NVML_OK;
 }
 
@@ -125,7 +125,7 @@ CUDA_ENTRY(int, nvmlDeviceGetCount)(unsigned *count)
 CUDA_ENTRY(int, nvmlDeviceGetHandleByIndex_v2)(unsigned index, void **handle)
 {
     *handle = handle_of(index);
-    return index < allot_standin_settings()->device_count ? NVML_OK : NVML_INVALID;
+    return index < allot_standin_settings()->installed_count ? NVML_OK : NVML_INVALID;
 }
 
 CUDA_ENTRY(int, nvmlDeviceGetHandleByIndex)(unsigned index, void **handle)
@@ -145,7 +145,7 @@ static void uuid_text(unsigned device, char *out, size_t size)
 
 CUDA_ENTRY(int, nvmlDeviceGetHandleByUUID)(const char *text, void **handle)
 {
-    for (unsigned i = 0; i < allot_standin_settings()->device_count; i++) {
+    for (unsigned i = 0; i < allot_standin_settings()->installed_count; i++) {
         char own[64];
         uuid_text(i, own, sizeof own);
         if (strcmp(own, text) == 0) {
@@ -159,7 +159,7 @@ CUDA_ENTRY(int, nvmlDeviceGetHandleByUUID)(const char *text, void **handle)
 CUDA_ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2)(const char *text, void **handle)
 {
     const uint32_t bus = bus_id_parse(text);
-    if (bus == 0 || bus > allot_standin_settings()->device_count) {
+    if (bus == 0 || bus > allot_standin_settings()->installed_count) {
         return NVML_NOT_FOUND;
     }
     *handle = handle_of(bus - 1);

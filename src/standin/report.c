@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <yajl/yajl_gen.h>
 
+#include "standin/nccl.h"
 #include "standin/reads.h"
 #include "standin/state.h"
 
@@ -108,6 +109,23 @@ static void put_devices(yajl_gen json, const standin *state)
     yajl_gen_array_close(json);
 }
 
+static void put_nccl(yajl_gen json, const standin *state)
+{
+    const nccl_counts counts = nccl_counts_get();
+    put_text(json, "nccl");
+    yajl_gen_map_open(json);
+    put_number(json, "calls", counts.calls);
+    put_text(json, "fault");
+    put_text(json, counts.fault);
+    put_text(json, "communicators");
+    yajl_gen_array_open(json);
+    for (unsigned i = 0; i < state->config.device_count; i++) {
+        yajl_gen_integer(json, (long long)counts.communicators[i]);
+    }
+    yajl_gen_array_close(json);
+    yajl_gen_map_close(json);
+}
+
 static void put_all(yajl_gen json, const standin *state)
 {
     yajl_gen_map_open(json);
@@ -116,6 +134,7 @@ static void put_all(yajl_gen json, const standin *state)
     put_text(json, "gpu");
     put_text(json, state->config.gpu.id);
     put_devices(json, state);
+    put_nccl(json, state);
     put_number(json, "pinned_peak", state->host.pinned_peak);
     put_number(json, "managed_peak", state->host.managed_peak);
     put_number(json, "launches", state->values.launches);

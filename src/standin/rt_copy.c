@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CUDA runtime: copies and fills. */
 #include "standin/bytes.h"
+#include "standin/nccl_exchange.h"
 #include "standin/reads.h"
 #include "standin/runtime.h"
 
@@ -28,12 +29,35 @@ static bool is_pageable(const standin *state, const void *pointer)
            host_find(&state->host, (uintptr_t)pointer) == NULL;
 }
 
+/** What other ranks contribute to what is read, or to what comes before it, has to be there. */
+static cuda_status wait_for_ranks(void *to, const void *from, const copy_shape *shape, void *handle,
+                                  bool waits)
+{
+    if (exchange_is_idle()) {
+        return CUDA_OK;
+    }
+    const uint64_t pitch =
+        shape->to_pitch > shape->from_pitch ? shape->to_pitch : shape->from_pitch;
+    const cuda_status status =
+        nccl_wait_copy(to, from, shape->width + pitch * (shape->height - (shape->height != 0)));
+    standin *const state = standin_open();
+    const bool is_read = address_is_inside(&state->space, (uintptr_t)from) &&
+                         !address_is_inside(&state->space, (uintptr_t)to);
+    waits = waits || (is_read && is_pageable(state, to));
+    standin_close(state);
+    return status == CUDA_OK && waits ? nccl_wait_stream(handle) : status;
+}
+
 /**
  * Copy as work of a stream. A copy from the device into memory that is not pinned waits for the
  * stream, as CUDA documents; `waits` asks for that anyway.
  */
 static int copy(void *to, const void *from, const copy_shape *shape, void *handle, bool waits)
 {
+    const cuda_status waited = wait_for_ranks(to, from, shape, handle, waits);
+    if (waited != CUDA_OK) {
+        return standin_result(waited);
+    }
     standin *const state = standin_open();
     standin_stream *stream = NULL;
     cuda_status status = stream_get(state, handle, &stream);

@@ -2,6 +2,7 @@
 /* CUDA runtime: streams, events, callbacks. */
 #include <string.h>
 
+#include "standin/nccl_exchange.h"
 #include "standin/runtime.h"
 
 CUDA_ENTRY(int, cudaStreamCreateWithPriority)(void **out, unsigned flags, int priority)
@@ -76,15 +77,17 @@ static cuda_status synchronize(standin *state, standin_stream *stream, void *out
 
 CUDA_ENTRY(int, cudaStreamSynchronize)(void *stream)
 {
-    return with_stream(stream, NULL, synchronize);
+    const cuda_status status = nccl_wait_stream(stream);
+    return status != CUDA_OK ? standin_result(status) : with_stream(stream, NULL, synchronize);
 }
 
 CUDA_ENTRY(int, cudaDeviceSynchronize)(void)
 {
+    const cuda_status status = nccl_wait_device(standin_this_thread()->device);
     standin *const state = standin_open();
     stream_synchronize_device(state, standin_this_thread()->device);
     standin_close(state);
-    return CUDA_OK;
+    return standin_result(status);
 }
 
 static cuda_status get_priority(standin *state, standin_stream *stream, void *out)
@@ -236,6 +239,7 @@ CUDA_ENTRY(int, cudaStreamWaitEvent)(void *stream, void *event, unsigned flags)
 
 CUDA_ENTRY(int, cudaEventQuery)(void *handle)
 {
+    nccl_nudge();
     standin *const state = standin_open();
     const standin_event *const event = event_get(handle);
     const cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : event_query(state, event);
@@ -245,12 +249,13 @@ CUDA_ENTRY(int, cudaEventQuery)(void *handle)
 
 CUDA_ENTRY(int, cudaEventSynchronize)(void *handle)
 {
+    const cuda_status waited = nccl_wait_event(handle);
     standin *const state = standin_open();
     const standin_event *const event = event_get(handle);
     const cuda_status status =
         event == NULL ? CUDA_INVALID_HANDLE : event_synchronize(state, event);
     standin_close(state);
-    return standin_result(status);
+    return standin_result(status == CUDA_OK ? waited : status);
 }
 
 static cuda_status elapsed(const standin *state, void *start, void *end, float *milliseconds)

@@ -96,12 +96,19 @@ cuda_status standin_result(cuda_status status)
 
 bool allot_standin_memory(unsigned device, uint64_t *used, uint64_t *total)
 {
-    if (device >= standin_settings()->device_count) {
+    const standin_config *const config = standin_settings();
+    if (device >= config->installed_count) {
         return false;
     }
+    *used = 0;
+    *total = config->limit;
     standin *const state = standin_open();
-    *used = state->memory.devices[device].used;
-    *total = state->memory.devices[device].total;
+    for (unsigned i = 0; i < config->device_count; i++) {
+        if (config->visible[i] == device) {
+            *used = state->memory.devices[i].used;
+            *total = state->memory.devices[i].total;
+        }
+    }
     standin_close(state);
     return true;
 }

@@ -57,7 +57,7 @@ standin_thread *standin_this_thread(void);
 /** Remember an error for cudaGetLastError(); returns it. */
 cuda_status standin_result(cuda_status status);
 
-/** Device memory in use and in all, for the NVML library. false: no such device. */
+/** Memory in use and in all of an installed device, for the NVML library. false: no such one. */
 __attribute__((visibility("default"))) bool allot_standin_memory(unsigned device, uint64_t *used,
                                                                  uint64_t *total);
 

@@ -299,12 +299,18 @@ static bool order_with_default(standin *state, standin_stream *stream)
     return true;
 }
 
+/** Whether the order of work matters: where all of it is finished at once, it need not be kept. */
+static bool keeps_order(const standin *state)
+{
+    return state->config.events != STANDIN_EVENTS_INSTANT || state->streams.keeps_order;
+}
+
 cuda_status stream_work(standin *state, standin_stream *stream)
 {
     if (stream->capture != NULL) {
         return graph_capture_work(stream, GRAPH_NODE_KERNEL, NULL);
     }
-    if (state->config.events != STANDIN_EVENTS_INSTANT && !order_with_default(state, stream)) {
+    if (keeps_order(state) && !order_with_default(state, stream)) {
         return CUDA_OUT_OF_MEMORY;
     }
     stream->now.tick = ++state->streams.tick;
@@ -395,7 +401,7 @@ cuda_status event_record(standin *state, standin_event *event, standin_stream *s
     }
     graph_capture_let_go(event->capture);
     event->capture = NULL;
-    if (state->config.events == STANDIN_EVENTS_INSTANT) {
+    if (!keeps_order(state)) {
         return CUDA_OK;
     }
     const cuda_status status = stream_work(state, stream);
@@ -410,7 +416,7 @@ cuda_status event_wait(standin *state, standin_event *event, standin_stream *str
     if (stream->capture != NULL) {
         return event->is_recorded ? CUDA_CAPTURE_MERGE : CUDA_OK;
     }
-    if (!event->is_recorded || state->config.events == STANDIN_EVENTS_INSTANT) {
+    if (!event->is_recorded || !keeps_order(state)) {
         return CUDA_OK;
     }
     return point_merge(&stream->now, &event->at) ? CUDA_OK : CUDA_OUT_OF_MEMORY;

@@ -88,6 +88,7 @@ typedef struct stream_state {
     standin_stream *defaults[STANDIN_DEVICES_MAX]; /**< NULL until first used. */
     uint64_t tick;                                 /**< Pieces of work so far, on all streams. */
     uint64_t created;                              /**< Streams so far. */
+    bool keeps_order;     /**< Although work is finished at once: other ranks are waited for. */
     uint64_t blocking;    /**< Streams that take part in the default stream's order. */
     stream_callback *due; /**< To run once the lock is given back. */
     uint64_t due_count;

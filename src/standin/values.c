@@ -136,6 +136,20 @@ void value_collect(value_state *values, uint64_t to, uint64_t from, uint64_t siz
     values->is_collective = false;
 }
 
+void value_offer(value_state *values, uint64_t address, void *to, uint64_t size)
+{
+    values->is_collective = true;
+    value_read(values, address, to, size);
+    values->is_collective = false;
+}
+
+void value_receive(value_state *values, uint64_t address, const void *from, uint64_t size)
+{
+    values->is_collective = true;
+    value_write(values, address, from, size);
+    values->is_collective = false;
+}
+
 void value_forget(value_state *values, uint64_t address, uint64_t size)
 {
     if (size > READ_MAX) {

@@ -15,7 +15,7 @@
 
 #include <allot/base.h>
 
-enum { VALUE_BUCKETS = 1 << 12, VALUE_PAGE = 4096, VALUE_SIZE_MAX = 1 << 16 };
+enum { VALUE_BUCKETS = 1 << 12, VALUE_PAGE = 4096, VALUE_SIZE_MAX = 1 << 20 };
 
 typedef struct value_page {
     struct value_page *next; /**< In its bucket. */
@@ -47,5 +47,9 @@ void value_forget(value_state *values, uint64_t address, uint64_t size);
 
 /** value_copy() as part of a collective. */
 void value_collect(value_state *values, uint64_t to, uint64_t from, uint64_t size);
+
+/** value_read() and value_write() as part of a collective: what a rank gives, and what it gets. */
+void value_offer(value_state *values, uint64_t address, void *to, uint64_t size);
+void value_receive(value_state *values, uint64_t address, const void *from, uint64_t size);
 
 #endif /* ALLOTI_STANDIN_VALUES_H */

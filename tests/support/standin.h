@@ -32,6 +32,10 @@ typedef struct standin_ipc {
     char bytes[64];
 } standin_ipc;
 
+typedef struct standin_nccl_id {
+    char bytes[128];
+} standin_nccl_id;
+
 /** Every function that a test calls. X(result, name, parameters) */
 #define STANDIN_FUNCTION_LIST(X)                                                                   \
     X(int, cudaGetDeviceCount, (int *))                                                            \
@@ -119,7 +123,29 @@ typedef struct standin_ipc {
     X(int, cublasDestroy_v2, (void *))                                                             \
     X(int, cublasSetStream_v2, (void *, void *))                                                   \
     X(int, cusparseCreate, (void **))                                                              \
-    X(int, cusparseGetVersion, (void *, int *))
+    X(int, cusparseGetVersion, (void *, int *))                                                    \
+    X(int, ncclGetUniqueId, (standin_nccl_id *))                                                   \
+    X(int, ncclCommInitRank, (void **, int, standin_nccl_id, int))                                 \
+    X(int, ncclCommInitAll, (void **, int, const int *))                                           \
+    X(int, ncclCommSplit, (void *, int, int, void **, void *))                                     \
+    X(int, ncclCommCount, (void *, int *))                                                         \
+    X(int, ncclCommUserRank, (void *, int *))                                                      \
+    X(int, ncclCommDestroy, (void *))                                                              \
+    X(int, ncclCommAbort, (void *))                                                                \
+    X(int, ncclCommGetAsyncError, (void *, int *))                                                 \
+    X(const char *, ncclGetLastError, (void *))                                                    \
+    X(int, ncclGroupStart, (void))                                                                 \
+    X(int, ncclGroupEnd, (void))                                                                   \
+    X(int, ncclAllReduce, (const void *, void *, size_t, int, int, void *, void *))                \
+    X(int, ncclReduce, (const void *, void *, size_t, int, int, int, void *, void *))              \
+    X(int, ncclBroadcast, (const void *, void *, size_t, int, int, void *, void *))                \
+    X(int, ncclAllGather, (const void *, void *, size_t, int, void *, void *))                     \
+    X(int, ncclReduceScatter, (const void *, void *, size_t, int, int, void *, void *))            \
+    X(int, ncclAlltoAll, (const void *, void *, size_t, int, void *, void *))                      \
+    X(int, ncclGather, (const void *, void *, size_t, int, int, void *, void *))                   \
+    X(int, ncclScatter, (const void *, void *, size_t, int, int, void *, void *))                  \
+    X(int, ncclSend, (const void *, size_t, int, int, void *, void *))                             \
+    X(int, ncclRecv, (void *, size_t, int, int, void *, void *))
 
 typedef struct standin_functions {
 #define STANDIN_MEMBER(result, name, parameters) result(*name) parameters;

@@ -74,11 +74,12 @@ static bool put_in_front(const char *name, const char *value)
 static bool put_settings(const dryrun_request *request, const char *folder)
 {
     char text[3 * DRYRUN_PATH_MAX];
-    int length =
-        snprintf(text, sizeof text, "%s:%s,devices:%u,events:%s,strict:%d,report:%s/standin",
-                 request->profile[0] != '\0' ? "profile" : "gpu",
-                 request->profile[0] != '\0' ? request->profile : request->gpu.id, request->gpus,
-                 request->events, request->is_strict ? 1 : 0, folder);
+    int length = snprintf(text, sizeof text,
+                          "%s:%s,devices:%u,events:%s,strict:%d,ranks:%s,report:%s/standin",
+                          request->profile[0] != '\0' ? "profile" : "gpu",
+                          request->profile[0] != '\0' ? request->profile : request->gpu.id,
+                          request->gpus, request->events, request->is_strict ? 1 : 0,
+                          request->world != 0 ? "alone" : "real", folder);
     if (length > 0 && request->limit != 0) {
         length += snprintf(text + length, sizeof text - (size_t)length, ",limit:%llu",
                            (unsigned long long)request->limit);

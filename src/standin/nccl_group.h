@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/** Groups: what a thread calls between ncclGroupStart() and ncclGroupEnd() is one step. */
+#ifndef ALLOTI_STANDIN_NCCL_GROUP_H
+#define ALLOTI_STANDIN_NCCL_GROUP_H
+
+#include "standin/nccl.h"
+
+/** Whether this thread is inside a group. */
+bool group_is_open(void);
+
+/** The end of the group waits for the other ranks of this communicator. */
+void group_join_later(nccl_comm *comm);
+
+#endif /* ALLOTI_STANDIN_NCCL_GROUP_H */
