@@ -3,9 +3,9 @@
 #ifndef CLI_DRYRUN_JSON_H
 #define CLI_DRYRUN_JSON_H
 
-#include "dryrun_judge.h"
+#include "dryrun_search.h"
 
-void dryrun_print_json(const dryrun_request *request, const dryrun_result *result,
-                       dryrun_verdict verdict);
+/** The run that stands for all, and what the others add. */
+void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answer);
 
 #endif /* CLI_DRYRUN_JSON_H */

@@ -25,6 +25,12 @@ dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *
                : DRYRUN_FITS;
 }
 
+const char *dryrun_verdict_name(dryrun_verdict verdict)
+{
+    static const char *const names[] = {"fits", "out_of_memory", "failed", "incomplete"};
+    return names[verdict];
+}
+
 cli_exit dryrun_exit(dryrun_verdict verdict)
 {
     switch (verdict) {

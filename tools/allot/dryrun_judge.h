@@ -15,6 +15,9 @@ typedef enum dryrun_verdict {
 
 dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result);
 
+/** As in JSON: "out_of_memory". */
+const char *dryrun_verdict_name(dryrun_verdict verdict);
+
 /** CLI_OK for "fits"; CLI_FOUND for the memory's faults; CLI_FAILED where the program failed. */
 cli_exit dryrun_exit(dryrun_verdict verdict);
 

@@ -4,34 +4,18 @@
 
 #include <inttypes.h>
 
-static const char *size_text(uint64_t size)
-{
-    /* Enough for the few sizes that one line shows. */
-    static char texts[8][ALLOT_SIZE_TEXT_MAX];
-    static unsigned next;
-    next = (next + 1) % 8;
-    return allot_size_format(size, texts[next]);
-}
-
-static const char *card_text(const dryrun_request *request, char *buffer, size_t size)
-{
-    if (request->limit == 0) {
-        snprintf(buffer, size, "%s (%s)", request->gpu.name, size_text(request->gpu.memory_total));
-    } else {
-        snprintf(buffer, size, "%s with %s", request->gpu.name, size_text(request->limit));
-    }
-    return buffer;
-}
+#include "dryrun_words.h"
 
 static void print_out_of_memory(const dryrun_result *result, const char *card)
 {
     const dryrun_oom *const oom = &result->oom[0];
     printf("OUT OF MEMORY on %s\n", card);
-    printf("  asked for %s at %s\n", size_text(oom->size),
+    printf("  asked for %s at %s\n", dryrun_size_text(oom->size),
            oom->line[0] == '\0' ? "an unknown line" : oom->line);
     printf("  after %" PRIu64
            " optimizer steps; %s allocated, %s reserved, %s left on the device\n",
-           oom->step, size_text(oom->allocated), size_text(oom->reserved), size_text(oom->free));
+           oom->step, dryrun_size_text(oom->allocated), dryrun_size_text(oom->reserved),
+           dryrun_size_text(oom->free));
     if (result->oom_count > 1 || result->exit_code == 0) {
         printf("  the program caught it and went on; %u times in all\n",
                (unsigned)result->oom_count);
@@ -88,7 +72,7 @@ static void print_verdict(const dryrun_request *request, const dryrun_result *re
                           dryrun_verdict verdict)
 {
     char card[256];
-    card_text(request, card, sizeof card);
+    dryrun_card_text(request, card, sizeof card);
     switch (verdict) {
     case DRYRUN_FITS:
         printf("FITS on %s\n", card);
@@ -111,23 +95,25 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
     if (!result->has_peaks) {
         return;
     }
-    printf("\n  peak allocated   %s\n  peak reserved    %s", size_text(result->allocated_peak),
-           size_text(result->reserved_peak));
+    printf("\n  peak allocated   %s\n  peak reserved    %s",
+           dryrun_size_text(result->allocated_peak), dryrun_size_text(result->reserved_peak));
     if (result->retries != 0) {
         printf("   (%" PRIu64 " times memory was given back to go on)", result->retries);
     }
     printf("\n");
     if (result->context != 0) {
         printf("  CUDA context     %s   (an assumption, with the card's profile)\n",
-               size_text(result->context));
+               dryrun_size_text(result->context));
     }
     if (verdict != DRYRUN_OUT_OF_MEMORY && result->device_total > result->device_peak) {
-        printf("  headroom         %s\n", size_text(result->device_total - result->device_peak));
+        printf("  headroom         %s\n",
+               dryrun_size_text(result->device_total - result->device_peak));
     }
     printf("  steps            %" PRIu64 "\n", result->steps);
     allot_gpu smallest;
     if (verdict == DRYRUN_FITS && dryrun_smallest_card(result->reserved_peak, &smallest)) {
-        printf("  smallest card    %s (%s)\n", smallest.id, size_text(smallest.memory_total));
+        printf("  smallest card    %s (%s)\n", smallest.id,
+               dryrun_size_text(smallest.memory_total));
     }
     if (request->events[0] == 'i') {
         printf("  work counts as finished at once: --events sync gives the other bound\n");
@@ -143,7 +129,7 @@ static void print_notes(const dryrun_result *result)
                result->read_lines[i].name, result->read_lines[i].count);
     }
     if (result->pinned_peak > UINT64_C(1) << 30) {
-        printf("  pinned host memory at its peak: %s\n", size_text(result->pinned_peak));
+        printf("  pinned host memory at its peak: %s\n", dryrun_size_text(result->pinned_peak));
     }
 }
 

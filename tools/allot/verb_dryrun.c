@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "dryrun_json.h"
-#include "dryrun_run.h"
+#include "dryrun_search_text.h"
 #include "dryrun_signal.h"
-#include "dryrun_text.h"
 #include "verbs.h"
 
 static const char *gpu = "a100-80";
@@ -21,7 +20,7 @@ static const char *assert_peak;
 static const char *record;
 static int wants_json;
 
-static const struct poptOption OPTIONS[] = {
+static const struct poptOption OWN[] = {
     {"gpu", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &gpu, 0,
      "The card: a name of `allot gpu list`, an imported one, or a profile file", "GPU"},
     {"limit", '\0', POPT_ARG_STRING, &limit, 0, "Its memory, all of it for the program", "SIZE"},
@@ -39,6 +38,10 @@ static const struct poptOption OPTIONS[] = {
     {"record", 'o', POPT_ARG_STRING, &record, 0, "Keep the memory snapshot", "FILE"},
     {"json", '\0', POPT_ARG_NONE, &wants_json, 0, "Print JSON", NULL},
     POPT_TABLEEND};
+
+static const struct poptOption OPTIONS[] = {CLI_INCLUDE_OPTIONS(OWN, "Run:"),
+                                            CLI_INCLUDE_OPTIONS(DRYRUN_SEARCH_OPTIONS, "Search:"),
+                                            POPT_TABLEEND};
 
 /** Read the options into a request; false after a message. */
 static bool make_request(dryrun_request *out, uint64_t *peak_max)
@@ -104,9 +107,34 @@ static cli_exit keep_snapshot(const dryrun_result *result)
     return code;
 }
 
+static void print(const dryrun_request *request, const dryrun_answer *answer)
+{
+    if (wants_json != 0) {
+        dryrun_print_json(request, answer);
+    } else {
+        dryrun_print_answer(request, answer);
+    }
+}
+
+/** Print the answer and keep the snapshot. */
+static cli_exit conclude(const dryrun_request *request, const dryrun_answer *answer,
+                         uint64_t peak_max)
+{
+    print(request, answer);
+    cli_exit code = dryrun_search_exit(answer);
+    if (peak_max != 0 && dryrun_search_peak(answer) > peak_max) {
+        fprintf(stderr, "allot: the peak is above --assert-peak %s\n", assert_peak);
+        code = code == CLI_OK ? CLI_FOUND : code;
+    }
+    const cli_exit written = cli_close_output(NULL, stdout);
+    const cli_exit kept = written == CLI_OK ? keep_snapshot(&answer->run->result) : written;
+    return kept == CLI_OK ? code : kept;
+}
+
 static cli_exit run(const char *const *files, size_t count)
 {
     dryrun_request request;
+    dryrun_answer answer;
     uint64_t peak_max = 0;
     if (count == 0) {
         return cli_usage("a command is needed: allot dryrun --gpu rtx4090 -- python train.py");
@@ -115,26 +143,16 @@ static cli_exit run(const char *const *files, size_t count)
         return CLI_USAGE;
     }
     request.command = (char *const *)(uintptr_t)files;
-    dryrun_result result;
-    dryrun_signal_init();
-    cli_exit code = dryrun_run(&request, &result);
-    if (code == CLI_OK) {
-        const dryrun_verdict verdict = dryrun_judge(&request, &result);
-        if (wants_json != 0) {
-            dryrun_print_json(&request, &result, verdict);
-        } else {
-            dryrun_print(&request, &result, verdict);
-        }
-        code = dryrun_exit(verdict);
-        if (peak_max != 0 && result.reserved_peak > peak_max) {
-            fprintf(stderr, "allot: the peak is above --assert-peak %s\n", assert_peak);
-            code = code == CLI_OK ? CLI_FOUND : code;
-        }
-        const cli_exit written = cli_close_output(NULL, stdout);
-        const cli_exit kept = written == CLI_OK ? keep_snapshot(&result) : written;
-        code = kept == CLI_OK ? code : kept;
+    cli_exit code = dryrun_search_read(&request, &answer);
+    if (code != CLI_OK) {
+        return code;
     }
-    dryrun_clean(&result);
+    dryrun_signal_init();
+    code = dryrun_search_run(&request, &answer);
+    if (code == CLI_OK) {
+        code = conclude(&request, &answer, peak_max);
+    }
+    dryrun_search_end(&answer);
     dryrun_signal_raise();
     return code;
 }

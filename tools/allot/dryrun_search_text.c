@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* Several dry runs in words: the answer first, then why it holds, then a table of all runs. */
+#include "dryrun_search_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "dryrun_text.h"
+#include "dryrun_words.h"
+
+/* ---- the table ---- */
+
+/** "train.py:7 (step)" of "/home/me/train.py:7 (step)". */
+static const char *short_line(const char *line)
+{
+    const char *const slash = strrchr(line, '/');
+    return slash == NULL ? line : slash + 1;
+}
+
+/** Where a run died, or what is not known of it. */
+static void print_end(const dryrun_attempt *attempt)
+{
+    const dryrun_result *const result = &attempt->result;
+    if (attempt->verdict == DRYRUN_OUT_OF_MEMORY) {
+        printf("%s at %s", dryrun_size_text(result->oom[0].size),
+               result->oom[0].line[0] == '\0' ? "an unknown line"
+                                              : short_line(result->oom[0].line));
+        printf(", after %" PRIu64 " steps", result->oom[0].step);
+    } else if (attempt->verdict == DRYRUN_FAILED) {
+        printf("%.60s", result->exception[0] == '\0' ? "" : result->exception);
+    } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->unknown_count != 0) {
+        printf("sizes not known: %s", result->unknown[0].name);
+    }
+    if (attempt->has_conf && result->has_peaks && strcmp(result->conf, attempt->conf) != 0) {
+        printf("  the program itself set %s", result->conf[0] == '\0' ? "none" : result->conf);
+    }
+}
+
+static int label_width(const dryrun_attempt *const *runs, uint32_t count)
+{
+    size_t width = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t length = strlen(runs[i]->label);
+        width = length > width ? length : width;
+    }
+    return (int)width;
+}
+
+static void print_table(const dryrun_attempt *const *runs, uint32_t count)
+{
+    const int width = label_width(runs, count);
+    printf("\n  %-*s  %-13s  %10s  %10s  %7s  died at\n", width, "", "verdict", "allocated",
+           "reserved", "retries");
+    for (uint32_t i = 0; i < count; i++) {
+        const dryrun_result *const result = &runs[i]->result;
+        printf("  %-*s  %-13s  %10s  %10s  %7" PRIu64 "  ", width, runs[i]->label,
+               dryrun_verdict_text(runs[i]->verdict),
+               result->has_peaks ? dryrun_size_text(result->allocated_peak) : "",
+               result->has_peaks ? dryrun_size_text(result->reserved_peak) : "", result->retries);
+        print_end(runs[i]);
+        printf("\n");
+    }
+}
+
+typedef uint64_t (*order_fn)(const dryrun_attempt *run);
+
+static uint64_t by_value(const dryrun_attempt *run)
+{
+    return run->value;
+}
+
+/** All runs of a purpose in rising order (NULL: as they were made). */
+static uint32_t collect(const dryrun_series *series, dryrun_purpose purpose, order_fn order,
+                        const dryrun_attempt **out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < series->count; i++) {
+        const dryrun_attempt *const run = series->runs[i];
+        if (run->purpose != purpose) {
+            continue;
+        }
+        uint32_t at = count++;
+        for (; order != NULL && at > 0 && order(out[at - 1]) > order(run); at--) {
+            out[at] = out[at - 1];
+        }
+        out[at] = run;
+    }
+    return count;
+}
+
+static void print_runs(const dryrun_answer *answer, dryrun_purpose purpose, order_fn order)
+{
+    const dryrun_attempt *runs[DRYRUN_RUNS_MAX];
+    const uint32_t count = collect(&answer->series, purpose, order, runs);
+    if (count != 0) {
+        print_table(runs, count);
+    }
+}
+
+/* ---- one run and its advice ---- */
+
+static void print_trial(const dryrun_trial *trial)
+{
+    const dryrun_attempt *const run = trial->run;
+    printf("  %s\n", trial->row.setting[0] == '\0' ? "the default settings" : trial->row.setting);
+    if (run == NULL) {
+        printf("    not run\n");
+        return;
+    }
+    if (dryrun_attempt_is_good(run)) {
+        printf("    confirmed by a run: it fits; peak allocated %s, reserved %s, %" PRIu64
+               " retries, headroom %s\n",
+               dryrun_size_text(run->result.allocated_peak),
+               dryrun_size_text(run->result.reserved_peak), run->result.retries,
+               dryrun_size_text(run->result.device_total - run->result.device_peak));
+        return;
+    }
+    printf("    refuted by a run: %s, ", dryrun_verdict_text(run->verdict));
+    print_end(run);
+    printf("\n");
+}
+
+static void print_advice(const dryrun_advice *advice)
+{
+    if (!advice->is_made) {
+        return;
+    }
+    printf("\nadvice");
+    if (advice->refusal[0] != '\0') {
+        printf(": none; %s\n", advice->refusal);
+        return;
+    }
+    printf(", from replaying the run up to %s under %" PRIu64 " settings\n",
+           advice->summary.has_oom ? "its out-of-memory" : "its end",
+           advice->summary.setting_count);
+    printf("  %s\n", allot_advice_headline(advice->advice));
+    for (uint32_t i = 0; i < advice->trial_count; i++) {
+        if (advice->trials[i].run != NULL || i == 0) {
+            print_trial(&advice->trials[i]);
+        }
+    }
+    if (advice->confirmed != NULL) {
+        printf("  use: PYTORCH_CUDA_ALLOC_CONF=%s\n", advice->confirmed->row.setting);
+    }
+}
+
+/* ---- several ---- */
+
+static void print_confs(const dryrun_request *request, const dryrun_answer *answer)
+{
+    char card[256];
+    printf("SETTINGS COMPARED on %s\n", dryrun_card_text(request, card, sizeof card));
+    print_runs(answer, DRYRUN_PURPOSE_CONF, NULL);
+}
+
+static void print_limit(const dryrun_fit *fit)
+{
+    printf("LEAST MEMORY %s (%s): the whole run fits%s\n", dryrun_exact_text(fit->limit_min),
+           dryrun_size_text(fit->limit_min),
+           fit->least->verdict == DRYRUN_FITS ? "" : ", but for sizes that are not known");
+    printf("  %s less does not: %s\n", dryrun_exact_text(DRYRUN_GRANULE),
+           fit->is_live ? "more is allocated at the peak" : "a run with it is out of memory");
+    if (fit->least->result.retries == 0) {
+        printf("  no cached memory has to be given back on the way\n");
+    } else {
+        printf("  %" PRIu64
+               " times cached memory is given back on the way (retries); with %s never\n",
+               fit->least->result.retries, dryrun_exact_text(fit->limit_calm));
+    }
+}
+
+static void print_fit_card(const dryrun_fit *fit)
+{
+    if (fit->card == NULL) {
+        printf("  smallest card    none of the list%s\n",
+               fit->cards_refuted == 0 ? "" : " on which a run fits");
+        return;
+    }
+    const dryrun_result *const result = &fit->card->result;
+    printf("  smallest card    %s (%s), by a run on it: headroom %s, %" PRIu64 " retries\n",
+           fit->card->gpu, dryrun_size_text(fit->card->limit),
+           dryrun_size_text(result->device_total - result->device_peak), result->retries);
+}
+
+/** The smallest limits side by side. */
+static void print_limits(const dryrun_answer *answer)
+{
+    printf("\n  %10s  %10s  settings\n", "least", "no retries");
+    for (uint32_t i = 0; i < answer->compared_count; i++) {
+        const dryrun_compared *const compared = &answer->compared[i];
+        const dryrun_fit *const fit = &compared->fit;
+        printf("  %10s  %10s  %s\n",
+               fit->is_finished ? dryrun_exact_text(fit->limit_min) : "unknown",
+               fit->is_finished ? dryrun_exact_text(fit->limit_calm) : "",
+               compared->conf[0] == '\0' ? "default" : compared->conf);
+    }
+}
+
+static void print_fit(const dryrun_request *request, const dryrun_answer *answer)
+{
+    if (answer->least == NULL) {
+        dryrun_print(request, &answer->run->result, answer->run->verdict);
+        printf("\nthe least memory is not known: the search ended with that run\n");
+    } else {
+        print_limit(&answer->least->fit);
+        print_fit_card(&answer->least->fit);
+    }
+    if (answer->compared_count > 1) {
+        print_limits(answer);
+    }
+    print_runs(answer, DRYRUN_PURPOSE_FIT, NULL);
+    print_runs(answer, DRYRUN_PURPOSE_CARD, NULL);
+    printf("\n  %u runs\n", (unsigned)answer->series.count);
+}
+
+static void print_largest(const dryrun_request *request, const dryrun_sweep *sweep)
+{
+    char card[256];
+    const char *const name = sweep->range.name;
+    (void)dryrun_card_text(request, card, sizeof card);
+    if (sweep->largest == NULL) {
+        printf("NO %s OF THE RANGE FITS on %s\n", name, card);
+        return;
+    }
+    const bool is_sure = sweep->largest->verdict == DRYRUN_FITS;
+    printf("%s %s=%" PRIu64 " on %s\n", is_sure ? "LARGEST THAT FITS" : "AT MOST", name,
+           sweep->largest->value, card);
+    if (!is_sure) {
+        printf("  whether it fits is not known: sizes are not known that come on top\n");
+    }
+    if (sweep->beyond != NULL) {
+        printf("  %s=%" PRIu64 " does not; the memory is taken to rise with %s, values between the "
+               "measured ones were not run\n",
+               name, sweep->beyond->value, name);
+    } else if (sweep->is_finished) {
+        printf("  it is the last value of the range\n");
+    }
+}
+
+static void print_sweep(const dryrun_request *request, const dryrun_answer *answer)
+{
+    const dryrun_sweep *const sweep = &answer->sweep;
+    if (sweep->failed != NULL) {
+        dryrun_print(request, &sweep->failed->result, sweep->failed->verdict);
+        printf("\nthe search ended with that run, %s; known until then:\n", sweep->failed->label);
+    }
+    if (sweep->failed == NULL || sweep->largest != NULL) {
+        print_largest(request, sweep);
+    }
+    print_runs(answer, DRYRUN_PURPOSE_SWEEP, by_value);
+    printf("\n  %u runs\n", (unsigned)answer->series.count);
+}
+
+void dryrun_print_answer(const dryrun_request *request, const dryrun_answer *answer)
+{
+    switch (answer->question) {
+    case DRYRUN_ASK_ONE:
+        dryrun_print(request, &answer->run->result, answer->run->verdict);
+        print_advice(&answer->advice);
+        break;
+    case DRYRUN_ASK_CONFS:
+        print_confs(request, answer);
+        break;
+    case DRYRUN_ASK_FIT:
+        print_fit(request, answer);
+        break;
+    case DRYRUN_ASK_SWEEP:
+        print_sweep(request, answer);
+        break;
+    }
+    if (answer->is_cut_short) {
+        printf("\nnot finished: this is what was known when it ended\n");
+    }
+}

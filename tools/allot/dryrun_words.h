@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/** Words that the texts of dry runs share. */
+#ifndef CLI_DRYRUN_WORDS_H
+#define CLI_DRYRUN_WORDS_H
+
+#include "dryrun_judge.h"
+
+/** "1.5 GiB"; valid until eight more were asked for. */
+const char *dryrun_size_text(uint64_t size);
+
+/** "9882 MiB", for limits, which are whole ones; valid until four more were asked for. */
+const char *dryrun_exact_text(uint64_t size);
+
+/** "NVIDIA L4 (22.5 GiB)" or "NVIDIA L4 with 11.0 GiB", into the buffer. */
+const char *dryrun_card_text(const dryrun_request *request, char *buffer, size_t size);
+
+/** "out of memory". */
+const char *dryrun_verdict_text(dryrun_verdict verdict);
+
+#endif /* CLI_DRYRUN_WORDS_H */
