@@ -25,7 +25,7 @@ def settings():
 def main(folder, expression, value="0"):
     told = settings()
     conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
-    cards = {card["id"]: card for card in json.loads((folder / "cards.json").read_text())}
+    cards = {card["id"]: card for card in json.loads((folder / "cards.json").read_text())["gpus"]}
     gpu = told.get("gpu", "")
     total = int(told.get("limit", 0)) or cards[gpu]["memory_total"]
     context = 0 if "limit" in told else cards[gpu]["memory_context"]

@@ -151,7 +151,7 @@ def test_no_fragmentation_needs_one_more_run(fake):
 
 
 def test_the_smallest_card_is_run(fake, run):
-    cards = json.loads(run("gpu", "--json", "list").stdout)
+    cards = json.loads(run("gpu", "--json", "list").stdout)["gpus"]
     room = [c for c in cards if c["memory_total"] - c["memory_context"] >= 12000 * MIB]
     result, raw = fake("--fit", need=f"20000 if gpu == {room[0]['id']!r} else 12000", argument="0")
     assert result["fits"][0]["cards_refuted"] == 1

@@ -148,6 +148,14 @@ cli_exit dryrun_fit_run(dryrun_series *series, const dryrun_request *request, dr
 
 /* ---- the card ---- */
 
+/** Whether a card may have the memory; how large the context is depends on the CUDA of the run. */
+static bool may_hold(const allot_gpu *gpu, uint64_t limit)
+{
+    const uint64_t context =
+        gpu->memory_context < gpu->memory_context_12 ? gpu->memory_context : gpu->memory_context_12;
+    return limit <= gpu->memory_total && context <= gpu->memory_total - limit;
+}
+
 cli_exit dryrun_fit_card(dryrun_series *series, const dryrun_request *request, dryrun_fit *fit)
 {
     dryrun_request on_card = *request;
@@ -157,7 +165,7 @@ cli_exit dryrun_fit_card(dryrun_series *series, const dryrun_request *request, d
     for (size_t i = 0; i < allot_gpu_count() && tried < CARDS_TRIED_MAX; i++) {
         dryrun_attempt *attempt = NULL;
         if (allot_gpu_at(i, &on_card.gpu) != ALLOT_STATUS_OK ||
-            fit->limit_min + on_card.gpu.memory_context > on_card.gpu.memory_total) {
+            !may_hold(&on_card.gpu, fit->limit_min)) {
             continue;
         }
         const cli_exit code =
