@@ -73,7 +73,8 @@ static int copy(void *to, const void *from, const copy_shape *shape, void *handl
             stream_synchronize(state, stream);
         }
     }
-    const bool is_unknown = is_read && !state->config.has_bytes;
+    const bool is_unknown = is_read && !state->config.has_bytes &&
+                            !value_is_known(&state->values, (uintptr_t)from, shape->width);
     const uint64_t allocations = state->memory.allocations;
     standin_close(state);
     if (status == CUDA_OK && is_unknown) {

@@ -107,6 +107,27 @@ void value_read(const value_state *values, uint64_t address, void *to, uint64_t 
     }
 }
 
+static bool is_zero(const unsigned char *bytes, uint64_t size)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, (size_t)size - 1) == 0;
+}
+
+bool value_is_known(const value_state *values, uint64_t address, uint64_t size)
+{
+    bool has_value = false;
+    while (size != 0) {
+        const uint64_t step = piece(address, size);
+        const value_page *const page = find(values, address / VALUE_PAGE);
+        if (page == NULL || !is_alive(values, page->collected, LIFE_COLLECTED)) {
+            return false;
+        }
+        has_value = has_value || !is_zero(page->bytes + address % VALUE_PAGE, step);
+        address += step;
+        size -= step;
+    }
+    return has_value;
+}
+
 void value_copy(value_state *values, uint64_t to, uint64_t from, uint64_t size)
 {
     if (size > VALUE_SIZE_MAX) {

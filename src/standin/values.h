@@ -39,6 +39,9 @@ void value_write(value_state *values, uint64_t address, const void *from, uint64
 /** Fill in what is known of a range; the rest of `to` stays as it is. */
 void value_read(const value_state *values, uint64_t address, void *to, uint64_t size);
 
+/** Whether a range holds what a collective left there; zeros may as well not be known. */
+bool value_is_known(const value_state *values, uint64_t address, uint64_t size);
+
 /** What is known of one range is now known of the other. */
 void value_copy(value_state *values, uint64_t to, uint64_t from, uint64_t size);
 

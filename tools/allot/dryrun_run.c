@@ -90,18 +90,15 @@ static bool put_settings(const dryrun_request *request, const char *folder)
     return length > 0 && (size_t)length < sizeof text && setenv("ALLOT_STANDIN", text, 1) == 0;
 }
 
-/** What torchrun would tell the rank. */
+/** Which rank plays alone: the Python side tells it what torchrun would. */
 static bool put_rank(const dryrun_request *request)
 {
-    char world[16];
-    char rank[16];
-    snprintf(world, sizeof world, "%u", request->world);
-    snprintf(rank, sizeof rank, "%u", request->rank);
-    return request->world == 0 ||
-           (setenv("ALLOT_DRYRUN_ALONE", "1", 1) == 0 && setenv("WORLD_SIZE", world, 1) == 0 &&
-            setenv("RANK", rank, 1) == 0 && setenv("LOCAL_RANK", "0", 1) == 0 &&
-            setenv("LOCAL_WORLD_SIZE", "1", 1) == 0 && setenv("MASTER_ADDR", "127.0.0.1", 1) == 0 &&
-            setenv("MASTER_PORT", "29500", 1) == 0);
+    char text[32];
+    snprintf(text, sizeof text, "%u/%u", request->rank, request->world);
+    return request->world == 0 ? unsetenv("ALLOT_DRYRUN_ALONE") == 0
+                               : setenv("ALLOT_DRYRUN_ALONE", text, 1) == 0 &&
+                                     setenv("MASTER_ADDR", "127.0.0.1", 1) == 0 &&
+                                     setenv("MASTER_PORT", "29500", 1) == 0;
 }
 
 /** PyTorch reads the first name up to 2.8, either from 2.9 on. */

@@ -66,8 +66,17 @@ class Recorder:
         self.guard("recording", self.keep_recording)
         self.guard("recording", lambda: torch.cuda._lazy_call(self.start))
         self.guard("counting steps", self.count_steps)
-        if os.environ.get("ALLOT_DRYRUN_ALONE") == "1":
-            self.guard("one rank alone", lambda: load("allot_dryrun_alone").run_rank_alone(torch))
+        self.guard("ranks", self.prepare_ranks)
+
+    def prepare_ranks(self):
+        ranks, objects = load("allot_dryrun_ranks"), load("allot_dryrun_objects")
+        ranks.watch_forks(self)
+        if self.torch.distributed.is_available():
+            alone = load("allot_dryrun_alone")
+            objects.install(self.torch, alone.wanted() is not None)
+            if alone.wanted() is not None:
+                alone.install(self.torch, objects.replace_everywhere)
+            ranks.watch_rank(self.result, self.torch, objects.replace_everywhere)
 
     def keep_recording(self):
         """The program may switch recording on and off as it likes; it stays on."""
@@ -166,6 +175,12 @@ class Recorder:
                     "ooms": stats["num_ooms"],
                 }
             )
+
+    def begin_again(self):
+        """In a child of fork(), which has what the parent has imported and a memory of its own."""
+        self.pid = os.getpid()
+        self.is_finished = self.is_recording = False
+        self.result.update(pid=self.pid, steps=0, devices=[], oom=[], exception=None)
 
     def finish(self):
         if self.is_finished or os.getpid() != self.pid:
@@ -283,6 +298,8 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
 
 def install():
+    if os.environ.get("ALLOT_DRYRUN_ALONE"):
+        load("allot_dryrun_alone").take_rank()
     recorder = Recorder()
     recorder.write()
     faulthandler.enable()
