@@ -135,7 +135,8 @@ cli_exit dryrun_fit_run(dryrun_series *series, const dryrun_request *request, dr
     }
     const int64_t high = granules(roomy->result.device_peak);
     out->limit_calm = (uint64_t)high * DRYRUN_GRANULE;
-    code = search(&s, granules(roomy->result.allocated_peak) - 1, high);
+    const int64_t live = granules(roomy->result.allocated_peak);
+    code = search(&s, live > 0 ? live - 1 : 0, high);
     if (code == CLI_OK && out->is_finished && out->least == NULL) {
         /* Nothing between the bounds: the upper one is the answer, still to be run. */
         bool is_good = false;

@@ -21,7 +21,7 @@ static const char *short_line(const char *line)
 static void print_end(const dryrun_attempt *attempt)
 {
     const dryrun_result *const result = &attempt->result;
-    if (attempt->verdict == DRYRUN_OUT_OF_MEMORY) {
+    if (attempt->verdict == DRYRUN_OUT_OF_MEMORY && result->oom_count != 0) {
         printf("%s at %s", dryrun_size_text(result->oom[0].size),
                result->oom[0].line[0] == '\0' ? "an unknown line"
                                               : short_line(result->oom[0].line));
