@@ -6,10 +6,7 @@
 
 #include "core/number_text.h"
 #include "core/status.h"
-#include "standin/abi.h"
 #include "standin/device.h"
-
-enum { CUDA_STATUS_MAX = 999 };
 
 typedef struct setting {
     const char *key;
@@ -120,21 +117,6 @@ static allot_status set_bytes(standin_config *config, const char *value)
     return status;
 }
 
-static allot_status set_delay(standin_config *config, const char *value)
-{
-    return number("delay", value, 0, UINT64_MAX, &config->delay);
-}
-
-static allot_status set_fail(standin_config *config, const char *value)
-{
-    return number("fail", value, 0, UINT64_MAX, &config->fail_at);
-}
-
-static allot_status set_error(standin_config *config, const char *value)
-{
-    return number_unsigned("error", value, 1, CUDA_STATUS_MAX, &config->fail_status);
-}
-
 static allot_status set_strict(standin_config *config, const char *value)
 {
     unsigned chosen = 0;
@@ -205,8 +187,7 @@ static const setting SETTINGS[] = {
     {"strict", set_strict},   {"guard", set_guard},         {"flip", set_flip},
     {"cuda", set_cuda},       {"cudnn", set_cudnn},         {"nccl", set_nccl},
     {"cublas", set_cublas},   {"report", set_report},       {"ranks", set_ranks},
-    {"wait", set_wait},       {"delay", set_delay},         {"fail", set_fail},
-    {"error", set_error},
+    {"wait", set_wait},
 };
 
 static allot_status apply(standin_config *config, const char *key, const char *value)
@@ -269,9 +250,6 @@ static void complete(standin_config *config)
     if (config->limit == 0) {
         config->limit = config->gpu.memory_total;
     }
-    if (config->has_bytes) {
-        config->events = STANDIN_EVENTS_REAL;
-    }
 }
 
 allot_status standin_config_parse(const char *text, standin_config *out)
@@ -281,7 +259,6 @@ allot_status standin_config_parse(const char *text, standin_config *out)
                              .lag = 1000,
                              .read_guard = 100000,
                              .wait = 600,
-                             .fail_status = CUDA_OUT_OF_MEMORY,
                              .cudnn_version = 92600,
                              .nccl_version = 23007,
                              .cublas_version = 130401};

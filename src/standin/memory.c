@@ -53,13 +53,7 @@ cuda_status memory_ensure_context(standin *state, uint32_t device)
 
 cuda_status memory_charge(standin *state, uint32_t device, uint64_t bytes)
 {
-    cuda_status status = state->broken;
-    if (status == CUDA_OK) {
-        status = standin_may_fail(state);
-    }
-    if (status == CUDA_OK) {
-        status = memory_ensure_context(state, device);
-    }
+    const cuda_status status = memory_ensure_context(state, device);
     if (status != CUDA_OK) {
         return status;
     }
@@ -102,10 +96,6 @@ cuda_status memory_enter(standin *state, const memory_block *block, uint32_t *in
     if (!take_slot(memory, &slot)) {
         return CUDA_OUT_OF_MEMORY;
     }
-    if (use_begin(state, slot) != CUDA_OK) {
-        memory->free_slots[memory->free_count++] = slot;
-        return CUDA_OUT_OF_MEMORY;
-    }
     memory->blocks[slot] = *block;
     memory->blocks[slot].id = memory->next_id++;
     memory->allocations++;
@@ -146,8 +136,7 @@ cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memo
                                 .extent = extent,
                                 .device = device,
                                 .kind = kind,
-                                .readers = UINT64_MAX,
-                                .writers = UINT64_MAX};
+                                .is_readable = true};
     status = bytes_commit(state, begin, extent);
     if (status == CUDA_OK) {
         status = memory_enter(state, &block, NULL);
@@ -180,14 +169,9 @@ cuda_status memory_release(standin *state, uint64_t address, memory_kind kind)
     return CUDA_OK;
 }
 
-uint32_t memory_index(const standin *state, uint64_t address)
-{
-    return address_owner(&state->space, address);
-}
-
 memory_block *memory_find(const standin *state, uint64_t address)
 {
-    const uint32_t index = memory_index(state, address);
+    const uint32_t index = address_owner(&state->space, address);
     return index == ALLOT_NONE ? NULL : &state->memory.blocks[index];
 }
 

@@ -9,10 +9,8 @@ CUDA_ENTRY(int, cudaStreamCreateWithPriority)(void **out, unsigned flags, int pr
 {
     standin *const state = standin_open();
     standin_stream *stream = NULL;
-    cuda_status status = state->broken;
-    if (status == CUDA_OK) {
-        status = stream_create(state, standin_this_thread()->device, flags, priority, &stream);
-    }
+    const cuda_status status =
+        stream_create(state, standin_this_thread()->device, flags, priority, &stream);
     standin_close(state);
     *out = stream;
     return standin_result(status);
@@ -28,8 +26,9 @@ CUDA_ENTRY(int, cudaStreamCreate)(void **out)
     return cudaStreamCreateWithPriority(out, 0, 0);
 }
 
-int stream_with(void *handle, void *out,
-                cuda_status (*act)(standin *state, standin_stream *stream, void *out))
+/** Find the stream of a handle and do something with it, under the lock. */
+static int with_stream(void *handle, void *out,
+                       cuda_status (*act)(standin *state, standin_stream *stream, void *out))
 {
     standin *const state = standin_open();
     standin_stream *stream = NULL;
@@ -49,7 +48,7 @@ static cuda_status destroy(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamDestroy)(void *stream)
 {
-    return stream_with(stream, NULL, destroy);
+    return with_stream(stream, NULL, destroy);
 }
 
 static cuda_status query(standin *state, standin_stream *stream, void *out)
@@ -63,7 +62,7 @@ static cuda_status query(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamQuery)(void *stream)
 {
-    return stream_with(stream, NULL, query);
+    return with_stream(stream, NULL, query);
 }
 
 static cuda_status synchronize(standin *state, standin_stream *stream, void *out)
@@ -72,22 +71,23 @@ static cuda_status synchronize(standin *state, standin_stream *stream, void *out
     if (stream->capture != NULL) {
         return CUDA_CAPTURE_UNSUPPORTED;
     }
-    return stream_synchronize(state, stream);
+    stream_synchronize(state, stream);
+    return CUDA_OK;
 }
 
 CUDA_ENTRY(int, cudaStreamSynchronize)(void *stream)
 {
     const cuda_status status = nccl_wait_stream(stream);
-    return status != CUDA_OK ? standin_result(status) : stream_with(stream, NULL, synchronize);
+    return status != CUDA_OK ? standin_result(status) : with_stream(stream, NULL, synchronize);
 }
 
 CUDA_ENTRY(int, cudaDeviceSynchronize)(void)
 {
-    const cuda_status waited = nccl_wait_device(standin_this_thread()->device);
+    const cuda_status status = nccl_wait_device(standin_this_thread()->device);
     standin *const state = standin_open();
-    const cuda_status status = stream_synchronize_device(state, standin_this_thread()->device);
+    stream_synchronize_device(state, standin_this_thread()->device);
     standin_close(state);
-    return standin_result(status == CUDA_OK ? waited : status);
+    return standin_result(status);
 }
 
 static cuda_status get_priority(standin *state, standin_stream *stream, void *out)
@@ -99,7 +99,7 @@ static cuda_status get_priority(standin *state, standin_stream *stream, void *ou
 
 CUDA_ENTRY(int, cudaStreamGetPriority)(void *stream, int *priority)
 {
-    return stream_with(stream, priority, get_priority);
+    return with_stream(stream, priority, get_priority);
 }
 
 static cuda_status get_flags(standin *state, standin_stream *stream, void *out)
@@ -111,7 +111,7 @@ static cuda_status get_flags(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamGetFlags)(void *stream, unsigned *flags)
 {
-    return stream_with(stream, flags, get_flags);
+    return with_stream(stream, flags, get_flags);
 }
 
 static cuda_status get_id(standin *state, standin_stream *stream, void *out)
@@ -123,7 +123,7 @@ static cuda_status get_id(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamGetId)(void *stream, unsigned long long *id)
 {
-    return stream_with(stream, id, get_id);
+    return with_stream(stream, id, get_id);
 }
 
 static cuda_status get_device(standin *state, standin_stream *stream, void *out)
@@ -135,7 +135,7 @@ static cuda_status get_device(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamGetDevice)(void *stream, int *device)
 {
-    return stream_with(stream, device, get_device);
+    return with_stream(stream, device, get_device);
 }
 
 CUDA_ENTRY(int, cudaDeviceGetStreamPriorityRange)(int *least, int *greatest)
@@ -147,37 +147,33 @@ CUDA_ENTRY(int, cudaDeviceGetStreamPriorityRange)(int *least, int *greatest)
 
 /* ---- callbacks ---- */
 
-static cuda_status call(standin *state, standin_stream *stream, void *out)
+static int add_callback(void *handle, const stream_callback *callback)
 {
-    return stream_call(state, stream, out);
+    standin *const state = standin_open();
+    standin_stream *stream = NULL;
+    cuda_status status = stream_get(state, handle, &stream);
+    if (status == CUDA_OK) {
+        status = stream_call(state, stream, callback);
+    }
+    standin_close(state);
+    return standin_result(status);
 }
 
 CUDA_ENTRY(int, cudaLaunchHostFunc)(void *stream, void (*run)(void *), void *data)
 {
-    stream_callback callback = {.run = run, .data = data};
-    return stream_with(stream, &callback, call);
+    const stream_callback callback = {.run = run, .data = data};
+    return add_callback(stream, &callback);
 }
 
 CUDA_ENTRY(int, cudaStreamAddCallback)
 (void *stream, void (*run)(void *, int, void *), void *data, unsigned flags)
 {
     (void)flags;
-    stream_callback callback = {.run_with_stream = run, .data = data, .stream = stream};
-    return stream_with(stream, &callback, call);
+    const stream_callback callback = {.run_with_stream = run, .data = data, .stream = stream};
+    return add_callback(stream, &callback);
 }
 
 /* ---- events ---- */
-
-/** The event of a handle; NULL, and the rule that this breaks, for another. */
-static standin_event *get_event(standin *state, const void *handle)
-{
-    standin_event *const event = event_get(state, handle);
-    if (event == NULL) {
-        (void)rule_broken(state, NULL, CUDA_INVALID_HANDLE,
-                          "%p is not an event, or one that was destroyed", handle);
-    }
-    return event;
-}
 
 CUDA_ENTRY(int, cudaEventCreateWithFlags)(void **out, unsigned flags)
 {
@@ -185,7 +181,7 @@ CUDA_ENTRY(int, cudaEventCreateWithFlags)(void **out, unsigned flags)
     standin_event *event = NULL;
     const cuda_status status = event_create(state, standin_this_thread()->device, flags, &event);
     standin_close(state);
-    *out = status == CUDA_OK ? event->handle : NULL;
+    *out = event;
     return standin_result(status);
 }
 
@@ -197,7 +193,7 @@ CUDA_ENTRY(int, cudaEventCreate)(void **out)
 CUDA_ENTRY(int, cudaEventDestroy)(void *handle)
 {
     standin *const state = standin_open();
-    standin_event *const event = get_event(state, handle);
+    standin_event *const event = event_get(handle);
     if (event != NULL) {
         event_destroy(state, event);
     }
@@ -211,7 +207,7 @@ static int with_both(void *event_handle, void *stream_handle,
                                         standin_stream *stream))
 {
     standin *const state = standin_open();
-    standin_event *const event = get_event(state, event_handle);
+    standin_event *const event = event_get(event_handle);
     standin_stream *stream = NULL;
     cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : CUDA_OK;
     if (status == CUDA_OK) {
@@ -245,7 +241,7 @@ CUDA_ENTRY(int, cudaEventQuery)(void *handle)
 {
     nccl_nudge();
     standin *const state = standin_open();
-    const standin_event *const event = get_event(state, handle);
+    const standin_event *const event = event_get(handle);
     const cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : event_query(state, event);
     standin_close(state);
     return standin_result(status);
@@ -255,19 +251,18 @@ CUDA_ENTRY(int, cudaEventSynchronize)(void *handle)
 {
     const cuda_status waited = nccl_wait_event(handle);
     standin *const state = standin_open();
-    const standin_event *const event = get_event(state, handle);
+    const standin_event *const event = event_get(handle);
     const cuda_status status =
         event == NULL ? CUDA_INVALID_HANDLE : event_synchronize(state, event);
     standin_close(state);
     return standin_result(status == CUDA_OK ? waited : status);
 }
 
-static cuda_status elapsed(standin *state, void *start, void *end, float *milliseconds)
+static cuda_status elapsed(const standin *state, void *start, void *end, float *milliseconds)
 {
-    const standin_event *const first = get_event(state, start);
-    const standin_event *const last = get_event(state, end);
-    if (first == NULL || last == NULL || !first->is_recorded || !last->is_recorded ||
-        first->device != last->device) {
+    const standin_event *const first = event_get(start);
+    const standin_event *const last = event_get(end);
+    if (first == NULL || last == NULL || !first->is_recorded || !last->is_recorded) {
         return CUDA_INVALID_HANDLE;
     }
     *milliseconds = 1.0f; /* nothing runs, so there is no time to tell; dividing by it must work */
@@ -290,10 +285,7 @@ CUDA_ENTRY(int, cudaEventElapsedTime_v2)(float *milliseconds, void *start, void 
 CUDA_ENTRY(int, cudaIpcGetEventHandle)(cuda_ipc_handle *handle, void *event)
 {
     memset(handle, 0, sizeof *handle);
-    standin *const state = standin_open();
-    const bool is_event = get_event(state, event) != NULL;
-    standin_close(state);
-    return standin_result(is_event ? CUDA_OK : CUDA_INVALID_HANDLE);
+    return standin_result(event_get(event) == NULL ? CUDA_INVALID_HANDLE : CUDA_OK);
 }
 
 CUDA_ENTRY(int, cudaIpcOpenEventHandle)(void **event, cuda_ipc_handle handle)
