@@ -100,6 +100,7 @@ static void put_devices(yajl_gen json, const standin *state)
     for (unsigned i = 0; i < state->config.device_count; i++) {
         const memory_device *const device = &state->memory.devices[i];
         yajl_gen_map_open(json);
+        put_number(json, "number", state->config.visible[i]);
         put_number(json, "total", device->total);
         put_number(json, "used", device->used);
         put_number(json, "peak", device->peak);

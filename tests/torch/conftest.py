@@ -51,13 +51,16 @@ def python_of_the_oracle():
 
 @pytest.fixture
 def dryrun(run, tmp_path):
-    """dryrun(python, script, options..., code=exit code) runs a script; returns its JSON."""
+    """dryrun(python, script, options..., code=exit code) runs a script; returns its JSON.
 
-    def call(python, script, *options, code=0, arguments=()):
+    `launcher`: what stands between Python and the script.
+    """
+
+    def call(python, script, *options, code=0, arguments=(), launcher=()):
         path = tmp_path / "script.py"
         path.write_text(textwrap.dedent(script))
-        result = run("dryrun", "--json", *options, "--", python, path, *arguments, code=code,
-                     timeout=600)  # fmt: skip
+        result = run("dryrun", "--json", *options, "--", python, *launcher, path, *arguments,
+                     code=code, timeout=600)  # fmt: skip
         return json.loads(result.stdout[result.stdout.index("{\n") :]), result
 
     return call

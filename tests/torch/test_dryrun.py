@@ -127,28 +127,3 @@ def test_graphs_pools_and_settings_work(dryrun, python):
         finally:
             del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
         assert result["verdict"] == "fits", setting
-
-
-def test_one_rank_of_eight_runs_alone(dryrun, python):
-    script = """
-        import torch, torch.distributed as dist
-        from torch.distributed.fsdp import fully_shard
-        dist.init_process_group("nccl")
-        assert dist.get_world_size() == 8 and dist.get_rank() == 3
-        gathered = [None] * 8
-        dist.all_gather_object(gathered, {"rank": 3})
-        assert gathered == [{"rank": 3}] * 8
-        with torch.device("cuda"):
-            model = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(4)])
-            own = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
-        before = torch.cuda.memory_allocated()
-        for layer in model:
-            fully_shard(layer)
-        fully_shard(model)
-        model(torch.randn(8, 4096, device="cuda")).sum().backward()
-        torch.cuda.synchronize()
-        print("parameters", torch.cuda.memory_allocated())
-        dist.destroy_process_group()
-    """
-    result, _ = dryrun(python, script, "--world", "8", "--rank", "3")
-    assert result["verdict"] == "fits"

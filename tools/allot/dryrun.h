@@ -6,6 +6,15 @@
 #include "cli.h"
 
 enum { DRYRUN_PATH_MAX = 4096, DRYRUN_TEXT_MAX = 1024, DRYRUN_OOM_MAX = 16, DRYRUN_LIST_MAX = 32 };
+enum { DRYRUN_RANKS_MAX = 256, DRYRUN_DEVICES_MAX = 64 };
+
+/** One of four, never "fits" on partial knowledge. */
+typedef enum dryrun_verdict {
+    DRYRUN_FITS,
+    DRYRUN_OUT_OF_MEMORY,
+    DRYRUN_FAILED,     /**< For another reason. */
+    DRYRUN_INCOMPLETE, /**< Something is not known that memory depends on. */
+} dryrun_verdict;
 
 /** What the user asked for. */
 typedef struct dryrun_request {
@@ -39,9 +48,30 @@ typedef struct dryrun_count {
     uint64_t count;
 } dryrun_count;
 
-/** What came of it. */
+/** A GPU as one process used it. */
+typedef struct dryrun_device {
+    uint32_t number; /**< Of those that are installed. */
+    uint64_t peak;
+} dryrun_device;
+
+/** One of several processes that use GPUs. */
+typedef struct dryrun_rank {
+    long process;
+    int64_t number; /**< -1: it did not say. */
+    dryrun_verdict verdict;
+    bool is_finished;
+    bool has_snapshot;
+    uint64_t steps;
+    uint64_t allocated_peak;
+    uint64_t reserved_peak;
+    uint64_t device_peak;
+} dryrun_rank;
+
+/** What came of it. With several ranks, the figures are those of the one that is worst off. */
 typedef struct dryrun_result {
     int exit_code;    /**< Of the program; 128 + signal where one ended it. */
+    long process;     /**< Whose figures these are. */
+    int64_t rank;     /**< -1: it did not say. */
     bool has_process; /**< The Python side wrote its report. */
     bool is_finished; /**< And the program came to its end in order. */
     bool has_standin; /**< The stand-in wrote its report: CUDA was used. */
@@ -60,8 +90,14 @@ typedef struct dryrun_result {
     dryrun_oom oom[DRYRUN_OOM_MAX];
     char exception[DRYRUN_TEXT_MAX]; /**< Type and text, "" for none. */
     char exception_line[DRYRUN_TEXT_MAX];
-    bool is_stopped; /**< The guard ended an endless loop. */
-    uint64_t reads;  /**< Values read from the device. */
+    uint64_t failed_at;          /**< Microseconds, to compare with other processes. */
+    char fault[DRYRUN_TEXT_MAX]; /**< Why ranks could not go on together; "" for none. */
+    uint32_t device_count;
+    dryrun_device devices[DRYRUN_DEVICES_MAX];
+    uint32_t rank_count;                 /**< Processes that used CUDA. */
+    dryrun_rank ranks[DRYRUN_RANKS_MAX]; /**< By number. */
+    bool is_stopped;                     /**< The guard ended an endless loop. */
+    uint64_t reads;                      /**< Values read from the device. */
     uint64_t pinned_peak;
     uint32_t read_line_count;
     dryrun_count read_lines[DRYRUN_LIST_MAX];

@@ -4,6 +4,7 @@
 #include <yajl/yajl_gen.h>
 
 #include "dryrun_put.h"
+#include "dryrun_ranks.h"
 #include "dryrun_search_json.h"
 
 static void put_counts(yajl_gen json, const char *key, const dryrun_count *list, uint32_t count)
@@ -59,6 +60,8 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answe
     put_ooms(json, result);
     dryrun_put_text(json, "exception", result->exception);
     dryrun_put_text(json, "exception_line", result->exception_line);
+    dryrun_put_text(json, "rank_fault", result->fault);
+    dryrun_put_ranks(json, result);
     put_counts(json, "reads", result->read_lines, result->read_line_count);
     put_counts(json, "unknown", result->unknown, result->unknown_count);
     put_counts(json, "missing", result->missing, result->missing_count);

@@ -5,14 +5,6 @@
 
 #include "dryrun.h"
 
-/** One of four, never "fits" on partial knowledge. */
-typedef enum dryrun_verdict {
-    DRYRUN_FITS,
-    DRYRUN_OUT_OF_MEMORY,
-    DRYRUN_FAILED,     /**< For another reason. */
-    DRYRUN_INCOMPLETE, /**< Something is not known that memory depends on. */
-} dryrun_verdict;
-
 dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result);
 
 /** As in JSON: "out_of_memory". */

@@ -110,6 +110,7 @@ static void read_exception(yajl_val object, dryrun_result *out)
     text(object, "text", words, sizeof words);
     snprintf(out->exception, sizeof out->exception, "%.200s: %.800s", type, words);
     text(object, "line", out->exception_line, sizeof out->exception_line);
+    out->failed_at = number(object, "time");
 }
 
 static void read_process(yajl_val root, dryrun_result *out)
@@ -120,6 +121,9 @@ static void read_process(yajl_val root, dryrun_result *out)
     text(root, "cuda", out->cuda, sizeof out->cuda);
     text(root, "conf", out->conf, sizeof out->conf);
     out->steps = number(root, "steps");
+    if (YAJL_IS_INTEGER(member(root, "rank"))) {
+        out->rank = (int64_t)number(root, "rank");
+    }
     read_ooms(member(root, "oom"), out);
     read_peaks(member(root, "devices"), out);
     read_exception(member(root, "exception"), out);
@@ -166,11 +170,16 @@ static void read_standin(yajl_val root, dryrun_result *out)
     for (size_t i = 0; i < length(devices); i++) {
         yajl_val device = YAJL_GET_ARRAY(devices)->values[i];
         out->device_total = number(device, "total");
+        if (out->device_count < DRYRUN_DEVICES_MAX) {
+            out->devices[out->device_count++] = (dryrun_device){
+                .number = (uint32_t)number(device, "number"), .peak = number(device, "peak")};
+        }
         if (number(device, "peak") > out->device_peak) {
             out->device_peak = number(device, "peak");
             out->context = number(device, "context");
         }
     }
+    text(member(root, "nccl"), "fault", out->fault, sizeof out->fault);
     out->pinned_peak = number(root, "pinned_peak");
     yajl_val reads = member(root, "reads");
     out->reads = number(reads, "small");
@@ -188,23 +197,25 @@ static void read_standin(yajl_val root, dryrun_result *out)
     }
 }
 
-void dryrun_read_reports(dryrun_result *result, long pid)
+void dryrun_read_process(const char *folder, long pid, dryrun_result *out)
 {
     char path[DRYRUN_PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/%ld.json", result->folder, pid);
+    out->process = pid;
+    out->rank = -1;
+    snprintf(path, sizeof path, "%s/%ld.json", folder, pid);
     yajl_val root = read_json(path);
     if (root != NULL) {
-        read_process(root, result);
+        read_process(root, out);
         yajl_tree_free(root);
     }
-    snprintf(path, sizeof path, "%s/standin.%ld", result->folder, pid);
+    snprintf(path, sizeof path, "%s/standin.%ld", folder, pid);
     root = read_json(path);
     if (root != NULL) {
-        read_standin(root, result);
+        read_standin(root, out);
         yajl_tree_free(root);
     }
-    snprintf(path, sizeof path, "%s/%ld.pickle", result->folder, pid);
+    snprintf(path, sizeof path, "%s/%ld.pickle", folder, pid);
     if (access(path, R_OK) == 0) {
-        snprintf(result->snapshot, sizeof result->snapshot, "%.4000s", path);
+        snprintf(out->snapshot, sizeof out->snapshot, "%.4000s", path);
     }
 }

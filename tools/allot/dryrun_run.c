@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dryrun_ranks.h"
 #include "dryrun_signal.h"
 
 /* ---- the folder of the stand-in ---- */
@@ -198,7 +199,7 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
     if (out->exit_code == EXIT_NOT_FOUND) {
         return CLI_USAGE;
     }
-    dryrun_read_reports(out, child);
+    dryrun_read_ranks(request, out, child);
     return CLI_OK;
 }
 

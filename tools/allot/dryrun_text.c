@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "dryrun_ranks.h"
 #include "dryrun_words.h"
 
 static void print_out_of_memory(const dryrun_result *result, const char *card)
@@ -31,6 +32,9 @@ static void print_failed(const dryrun_result *result)
     }
     if (result->exception[0] != '\0') {
         printf("  %s\n  at %s\n", result->exception, result->exception_line);
+    }
+    if (result->fault[0] != '\0') {
+        printf("  between ranks: %s\n", result->fault);
     }
 }
 
@@ -161,6 +165,7 @@ void dryrun_print(const dryrun_request *request, const dryrun_result *result,
                   dryrun_verdict verdict)
 {
     print_verdict(request, result, verdict);
+    dryrun_print_ranks(result);
     print_peaks(request, result, verdict);
     print_notes(result);
     print_holders(result);

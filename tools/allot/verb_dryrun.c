@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "dryrun_json.h"
+#include "dryrun_ranks.h"
 #include "dryrun_search_text.h"
 #include "dryrun_signal.h"
 #include "verbs.h"
@@ -35,7 +36,8 @@ static const struct poptOption OWN[] = {
      "KEY:VALUE,..."},
     {"assert-peak", '\0', POPT_ARG_STRING, &assert_peak, 0,
      "Exit 1 if more is reserved at any time", "SIZE"},
-    {"record", 'o', POPT_ARG_STRING, &record, 0, "Keep the memory snapshot", "FILE"},
+    {"record", 'o', POPT_ARG_STRING, &record, 0,
+     "Keep the memory snapshot; with several ranks one each, for {rank} in its name", "FILE"},
     {"json", '\0', POPT_ARG_NONE, &wants_json, 0, "Print JSON", NULL},
     POPT_TABLEEND};
 
@@ -82,28 +84,49 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
     return true;
 }
 
-/** Copy the snapshot to where the user wants it. */
-static cli_exit keep_snapshot(const dryrun_result *result)
+/** Copy a snapshot to where the user wants it. */
+static cli_exit keep_file(const char *snapshot, const char *path)
 {
-    if (record == NULL) {
-        return CLI_OK;
-    }
-    FILE *const from = result->snapshot[0] == '\0' ? NULL : fopen(result->snapshot, "rb");
+    FILE *const from = snapshot[0] == '\0' ? NULL : fopen(snapshot, "rb");
     if (from == NULL) {
-        fprintf(stderr, "allot: %s: there is no snapshot to keep\n", record);
+        fprintf(stderr, "allot: %s: there is no snapshot to keep\n", path);
         return CLI_FAILED;
     }
     FILE *to = NULL;
-    cli_exit code = cli_open_output(record, &to);
+    cli_exit code = cli_open_output(path, &to);
     if (code == CLI_OK) {
         char buffer[1 << 16];
         size_t size = 0;
         while ((size = fread(buffer, 1, sizeof buffer, from)) > 0 &&
                fwrite(buffer, 1, size, to) == size) {
         }
-        code = cli_close_output(record, to);
+        code = cli_close_output(path, to);
     }
     fclose(from);
+    return code;
+}
+
+/** One snapshot, or one for each rank. */
+static cli_exit keep_snapshots(const dryrun_result *result)
+{
+    cli_exit code = CLI_OK;
+    if (record == NULL || result->rank_count < 2) {
+        return record == NULL ? CLI_OK : keep_file(result->snapshot, record);
+    }
+    for (uint32_t i = 0; i < result->rank_count && code == CLI_OK; i++) {
+        char snapshot[DRYRUN_PATH_MAX + 64];
+        char path[DRYRUN_PATH_MAX];
+        if (!result->ranks[i].has_snapshot) {
+            continue;
+        }
+        dryrun_rank_snapshot(result, &result->ranks[i], snapshot, sizeof snapshot);
+        code = dryrun_rank_path(record, &result->ranks[i], path, sizeof path)
+                   ? keep_file(snapshot, path)
+                   : cli_usage("%s: too long a path", record);
+    }
+    if (code == CLI_OK) {
+        fputs("allot: one snapshot was kept for each rank; `allot ranks` compares them\n", stderr);
+    }
     return code;
 }
 
@@ -127,7 +150,7 @@ static cli_exit conclude(const dryrun_request *request, const dryrun_answer *ans
         code = code == CLI_OK ? CLI_FOUND : code;
     }
     const cli_exit written = cli_close_output(NULL, stdout);
-    const cli_exit kept = written == CLI_OK ? keep_snapshot(&answer->run->result) : written;
+    const cli_exit kept = written == CLI_OK ? keep_snapshots(&answer->run->result) : written;
     return kept == CLI_OK ? code : kept;
 }
 

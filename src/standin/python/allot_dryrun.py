@@ -76,7 +76,7 @@ class Recorder:
             objects.install(self.torch, alone.wanted() is not None)
             if alone.wanted() is not None:
                 alone.install(self.torch, objects.replace_everywhere)
-            ranks.watch_rank(self.result, self.torch, objects.replace_everywhere)
+            ranks.watch_rank(self, objects.replace_everywhere)
 
     def keep_recording(self):
         """The program may switch recording on and off as it likes; it stays on."""
@@ -120,7 +120,6 @@ class Recorder:
             self.finish()
             sys.stdout.flush()
             sys.stderr.flush()
-            self.write_standin_report()
             os._exit(0)
 
     def write_standin_report(self):
@@ -146,6 +145,7 @@ class Recorder:
         self.result["exception"] = {
             "type": f"{kind.__module__}.{kind.__qualname__}",
             "text": str(error)[:2000],
+            "time": time.time_ns() // 1000,
             "line": line_of(frames),
         }
 
@@ -190,6 +190,8 @@ class Recorder:
             self.guard("peaks", self.describe_devices)
             if self.is_recording:
                 self.dump("pickle")
+            # What happens from here on is tearing down, which may end in an abort.
+            self.write_standin_report()
         self.result["finished"] = True
         self.write()
         if self.shows_progress:

@@ -2,18 +2,18 @@
 """What the recorder knows about a process that is one of several."""
 
 import multiprocessing.util
-import os
 
 
-def watch_rank(result, torch, replace_everywhere):
-    """Which rank the process is, once it says so."""
+def watch_rank(recorder, replace_everywhere):
+    """Note which rank the process is, once it says so: a launcher may end it before it can report."""
     import torch.distributed.distributed_c10d as c10d
 
     original = c10d.init_process_group
 
     def init_process_group(*args, **kwargs):
         done = original(*args, **kwargs)
-        result.update(rank=c10d.get_rank(), world=c10d.get_world_size())
+        recorder.result.update(rank=c10d.get_rank(), world=c10d.get_world_size())
+        recorder.write()
         return done
 
     replace_everywhere(original, init_process_group)
@@ -24,16 +24,6 @@ def watch_forks(recorder):
 
     def begin(_):
         recorder.begin_again()
-        multiprocessing.util.Finalize(None, finish, exitpriority=0)
-
-    def finish():
-        recorder.finish()
-        recorder.write_standin_report()
+        multiprocessing.util.Finalize(None, recorder.finish, exitpriority=0)
 
     multiprocessing.util.register_after_fork(recorder, begin)
-
-
-def rank_of_environment():
-    """As launchers tell it; None without one."""
-    rank = os.environ.get("RANK", "")
-    return int(rank) if rank.isdecimal() else None
