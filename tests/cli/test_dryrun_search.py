@@ -12,7 +12,6 @@ import sys
 import time
 
 import pytest
-
 from conftest import IS_INSTRUMENTED, ROOT, command_path
 
 pytestmark = pytest.mark.skipif(
@@ -153,7 +152,7 @@ def test_no_fragmentation_needs_one_more_run(fake):
 def test_the_smallest_card_is_run(fake, run):
     cards = json.loads(run("gpu", "--json", "list").stdout)["gpus"]
     room = [c for c in cards if c["memory_total"] - c["memory_context"] >= 12000 * MIB]
-    result, raw = fake("--fit", need=f"20000 if gpu == {room[0]['id']!r} else 12000", argument="0")
+    result, _ = fake("--fit", need=f"20000 if gpu == {room[0]['id']!r} else 12000", argument="0")
     assert result["fits"][0]["cards_refuted"] == 1
     assert result["fits"][0]["card"] == room[1]["id"]
     tried = [r["gpu"] for r in result["runs"] if r["purpose"] == "card"]
@@ -192,6 +191,13 @@ def test_the_least_memory_of_each_settings(fake):
 def test_one_settings_are_an_ordinary_run(fake):
     result, _ = fake("--conf", "a:1", "--limit", "120MiB", need=NEED_BY_CONF, argument="0")
     assert result["question"] == "one" and result["runs"][0]["conf_found"] == "a:1"
+
+
+def test_a_program_that_sets_its_own_has_the_last_word(fake, tmp_path):
+    (tmp_path / "own_conf").touch()
+    confs = ("--conf", "a:1", "--conf", "set:here")
+    lines = fake(*confs, need="1", argument="0", json_wanted=False).stdout.splitlines()
+    assert ["the program itself set set:here" in line for line in lines[-2:]] == [True, False]
 
 
 def test_a_peak_is_asserted_of_several_runs(fake):

@@ -13,9 +13,8 @@ import re
 import sys
 
 import pytest
-from test_analysis import make_snapshot
-
 from conftest import IS_INSTRUMENTED, ROOT, run_command
+from test_analysis import make_snapshot
 
 EXAMPLE = ROOT / "examples/finetune_11gib_oom.pickle.gz"
 FAKE_TRAINING = ROOT / "tests/cli/fake_training.py"

@@ -94,18 +94,27 @@ static void describe(dryrun_attempt *attempt, const dryrun_request *request)
     snprintf(attempt->gpu, sizeof attempt->gpu, "%s", request->gpu.id);
 }
 
-static bool can_run(const dryrun_series *series)
+/** Room for one more run; NULL if there must be none. */
+static dryrun_attempt *begin(const dryrun_series *series)
 {
+    if (dryrun_signal_is_caught()) {
+        return NULL;
+    }
     if (series->count == DRYRUN_RUNS_MAX) {
         fprintf(stderr, "allot: the search ends after %d runs\n", DRYRUN_RUNS_MAX);
+        return NULL;
     }
-    return series->count < DRYRUN_RUNS_MAX && !dryrun_signal_is_caught();
+    dryrun_attempt *const attempt = calloc(1, sizeof *attempt);
+    if (attempt == NULL) {
+        fputs("allot: no memory for another run\n", stderr);
+    }
+    return attempt;
 }
 
 cli_exit dryrun_series_run(dryrun_series *series, const dryrun_request *request,
                            dryrun_purpose purpose, const char *label, dryrun_attempt **out)
 {
-    dryrun_attempt *const attempt = can_run(series) ? calloc(1, sizeof *attempt) : NULL;
+    dryrun_attempt *const attempt = begin(series);
     if (attempt == NULL) {
         return CLI_FAILED;
     }

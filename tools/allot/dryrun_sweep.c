@@ -194,7 +194,8 @@ static cli_exit try_value(sweep_search *s, int64_t index, dryrun_attempt **out)
     char **const command = make_command(s->request->command, &s->out->range, value);
     char label[DRYRUN_LABEL_MAX];
     if (command == NULL) {
-        return cli_fail(ALLOT_STATUS_HOST_MEMORY);
+        fputs("allot: no memory for a command line\n", stderr);
+        return CLI_FAILED;
     }
     request.command = command;
     snprintf(label, sizeof label, "%s=%" PRIu64, s->out->range.name, value);
