@@ -206,10 +206,12 @@ CUDA_ENTRY(int, cuGetErrorName)(int error, const char **text)
     }
 }
 
-/* NVRTC asks for undocumented tables and must find the function, and the function must fail. */
+/* NVRTC asks for undocumented tables and must find the function, and the function must fail. A CUDA
+ * runtime that is built into a program asks too, and cannot work without them. */
 CUDA_ENTRY(int, cuGetExportTable)(const void **table, const cuda_uuid *id)
 {
     (void)id;
+    report_own_runtime(__builtin_return_address(0));
     *table = NULL;
     return CUDA_NOT_SUPPORTED;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "standin/fault.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "standin/state.h"
 
 static const standin *watched;
+static char note_path[STANDIN_PATH_MAX + 32]; /* "" for no file; a handler cannot make it up */
 static struct sigaction before;
 
 /** Everything here must be safe in a signal handler: snprintf of integers is, on Linux. */
@@ -32,6 +34,13 @@ static void say(uint64_t address)
     if (length > 0) {
         (void)!write(STDERR_FILENO, text, (size_t)length);
     }
+    const int note = note_path[0] == '\0' || length <= 0
+                         ? -1
+                         : open(note_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (note >= 0) {
+        (void)!write(note, text, (size_t)length);
+        close(note);
+    }
 }
 
 static void handle(int number, siginfo_t *info, void *context)
@@ -49,6 +58,9 @@ static void handle(int number, siginfo_t *info, void *context)
 void fault_install(const standin *state)
 {
     watched = state;
+    if (state->config.report[0] != '\0') {
+        snprintf(note_path, sizeof note_path, "%s.%ld.fault", state->config.report, (long)getpid());
+    }
     struct sigaction action = {0};
     action.sa_sigaction = handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;

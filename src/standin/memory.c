@@ -63,7 +63,11 @@ cuda_status memory_charge(standin *state, uint32_t device, uint64_t bytes)
     }
     /* What the pools hold and nobody uses goes before an allocation fails. */
     pool_trim_device(state, device);
-    return charge(at, bytes) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    if (charge(at, bytes)) {
+        return CUDA_OK;
+    }
+    at->refused_size = at->refusals++ == 0 ? bytes : at->refused_size;
+    return CUDA_OUT_OF_MEMORY;
 }
 
 void memory_refund(standin *state, uint32_t device, uint64_t bytes)

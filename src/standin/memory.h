@@ -42,7 +42,9 @@ typedef struct memory_device {
     uint64_t total;
     uint64_t used;
     uint64_t peak;
-    uint64_t peers; /**< Bit i: access to device i was enabled. */
+    uint64_t refusals;     /**< Requests that the device had no room for. */
+    uint64_t refused_size; /**< Bytes of the first of them. */
+    uint64_t peers;        /**< Bit i: access to device i was enabled. */
     bool has_context;
 } memory_device;
 

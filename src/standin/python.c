@@ -53,6 +53,11 @@ static void find_all(void)
     find("PyErr_Clear", &python.clear_error);
 }
 
+bool python_is_here(void)
+{
+    return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL;
+}
+
 /** Write the place of a frame; false if it lies inside PyTorch, whose lines say nothing. */
 static bool describe(void *frame, char *buffer, size_t size)
 {

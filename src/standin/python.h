@@ -2,7 +2,11 @@
 #ifndef ALLOTI_STANDIN_PYTHON_H
 #define ALLOTI_STANDIN_PYTHON_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/** Whether this process runs Python. */
+bool python_is_here(void);
 
 /**
  * Write "file.py:line" of the Python code that runs on this thread, "" if there is none. Takes

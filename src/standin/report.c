@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE /* dladdr */
 #include "standin/report.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +11,22 @@
 #include <yajl/yajl_gen.h>
 
 #include "standin/nccl.h"
+#include "standin/python.h"
 #include "standin/reads.h"
 #include "standin/state.h"
 
-enum { MISSING_MAX = 256, NAME_SIZE = 96 };
+enum { NAMES_MAX = 256, NAME_SIZE = 256 };
+
+/** Different names, in the order in which they came. */
+typedef struct name_list {
+    char names[NAMES_MAX][NAME_SIZE];
+    unsigned count;
+} name_list;
 
 static _Atomic(report_guess *) guesses;
-static char missing[MISSING_MAX][NAME_SIZE];
-static unsigned missing_count;
-static pthread_mutex_t missing_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
+static name_list missing;
+static name_list own_runtimes;
+static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
 
 bool report_guess_call(report_guess *guess)
 {
@@ -32,18 +41,34 @@ bool report_guess_call(report_guess *guess)
     return !standin_settings()->is_strict;
 }
 
-void report_missing(const char *name)
+static void add_name(name_list *list, const char *name)
 {
-    pthread_mutex_lock(&missing_lock);
+    pthread_mutex_lock(&names_lock);
     unsigned i = 0;
-    while (i < missing_count && strncmp(missing[i], name, NAME_SIZE - 1) != 0) {
+    while (i < list->count && strncmp(list->names[i], name, NAME_SIZE - 1) != 0) {
         i++;
     }
-    if (i == missing_count && i < MISSING_MAX) {
-        snprintf(missing[i], NAME_SIZE, "%s", name);
-        missing_count++;
+    if (i == list->count && i < NAMES_MAX) {
+        snprintf(list->names[i], NAME_SIZE, "%s", name);
+        list->count++;
     }
-    pthread_mutex_unlock(&missing_lock);
+    pthread_mutex_unlock(&names_lock);
+}
+
+void report_missing(const char *name)
+{
+    add_name(&missing, name);
+}
+
+void report_own_runtime(const void *address)
+{
+    Dl_info info;
+    /* NVRTC asks too, and does without. */
+    if (dladdr(address, &info) != 0 && info.dli_fname != NULL &&
+        strstr(info.dli_fname, "libnvrtc") == NULL) {
+        (void)standin_settings(); /* what is set up writes a report */
+        add_name(&own_runtimes, info.dli_fname);
+    }
 }
 
 static void put_text(yajl_gen json, const char *text)
@@ -57,6 +82,16 @@ static void put_number(yajl_gen json, const char *key, uint64_t value)
     yajl_gen_integer(json, (long long)value);
 }
 
+static void put_names(yajl_gen json, const char *key, const name_list *list)
+{
+    put_text(json, key);
+    yajl_gen_array_open(json);
+    for (unsigned i = 0; i < list->count; i++) {
+        put_text(json, list->names[i]);
+    }
+    yajl_gen_array_close(json);
+}
+
 static void put_calls(yajl_gen json)
 {
     put_text(json, "guessed");
@@ -66,12 +101,8 @@ static void put_calls(yajl_gen json)
         put_number(json, guess->name, atomic_load_explicit(&guess->calls, memory_order_relaxed));
     }
     yajl_gen_map_close(json);
-    put_text(json, "missing");
-    yajl_gen_array_open(json);
-    for (unsigned i = 0; i < missing_count; i++) {
-        put_text(json, missing[i]);
-    }
-    yajl_gen_array_close(json);
+    put_names(json, "missing", &missing);
+    put_names(json, "own_runtimes", &own_runtimes);
 }
 
 static void put_reads(yajl_gen json)
@@ -104,6 +135,8 @@ static void put_devices(yajl_gen json, const standin *state)
         put_number(json, "total", device->total);
         put_number(json, "used", device->used);
         put_number(json, "peak", device->peak);
+        put_number(json, "refusals", device->refusals);
+        put_number(json, "refused_size", device->refused_size);
         put_number(json, "context", device->has_context ? state->config.context : 0);
         yajl_gen_map_close(json);
     }
@@ -138,6 +171,8 @@ static void put_all(yajl_gen json, const standin *state)
     put_nccl(json, state);
     put_number(json, "pinned_peak", state->host.pinned_peak);
     put_number(json, "managed_peak", state->host.managed_peak);
+    put_text(json, "is_python");
+    yajl_gen_bool(json, python_is_here());
     put_number(json, "launches", state->values.launches);
     put_number(json, "streams", state->streams.created);
     put_reads(json);

@@ -23,6 +23,12 @@ bool report_guess_call(report_guess *guess);
 /** Count a look-up of a function that does not exist here. */
 void report_missing(const char *name);
 
+/**
+ * Note that the code at `address` asks for tables that only a CUDA runtime asks for: a runtime that
+ * is built into the program or into a library of it, whose calls never reach the stand-in.
+ */
+void report_own_runtime(const void *address);
+
 /** Write the report if the settings name a file. Called when the process ends. */
 void report_write(void);
 

@@ -26,6 +26,7 @@ MEASURES = ("allocated", "active", "requested", "reserved")
 FREE_KEYS = {
     ("allot.inspect/1", "settings"), ("allot.gpu/1", "gpus.sources"), ("allot.dryrun/1", "reads"),
     ("allot.dryrun/1", "unknown"), ("allot.dryrun/1", "missing"), ("allot.dryrun/1", "problems"),
+    ("allot.dryrun/1", "own_runtimes"),
 }  # fmt: skip
 
 

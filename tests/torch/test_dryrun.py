@@ -96,7 +96,7 @@ def test_the_users_own_sitecustomize_runs(python, run, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('mine')")
     result = run("dryrun", "--json", "--", python, "-c", "pass", code=1,
                  env={"PYTHONPATH": str(tmp_path)})  # fmt: skip
-    assert result.stdout.startswith("mine\n")
+    assert result.stderr.startswith("mine\n")
     assert "sitecustomize" not in result.stderr
 
 

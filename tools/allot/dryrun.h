@@ -29,6 +29,7 @@ typedef struct dryrun_request {
     bool is_strict;
     const char *settings; /**< Further ones of the stand-in; NULL: none. */
     const char *conf;     /**< Of PyTorch's allocator, "": none; NULL: as in the environment. */
+    bool keeps_stdout;    /**< It is for the result: the program's goes to standard error. */
     bool is_quiet;        /**< The program's output goes to dryrun_result.output. */
     char *const *command; /**< Ends with NULL. */
 } dryrun_request;
@@ -69,19 +70,24 @@ typedef struct dryrun_rank {
 
 /** What came of it. With several ranks, the figures are those of the one that is worst off. */
 typedef struct dryrun_result {
-    int exit_code;    /**< Of the program; 128 + signal where one ended it. */
+    int exit_code;    /**< Of the command; 128 + signal where one ended it. */
     long process;     /**< Whose figures these are. */
     int64_t rank;     /**< -1: it did not say. */
     bool has_process; /**< The Python side wrote its report. */
     bool is_finished; /**< And the program came to its end in order. */
     bool has_standin; /**< The stand-in wrote its report: CUDA was used. */
+    bool is_python;   /**< CUDA was used from Python. */
+    char python[256]; /**< The interpreter, "" if it is not known. */
     char torch[64];   /**< Version, "" if it was not imported. */
     char cuda[64];    /**< "" where torch is not a CUDA build. */
+    char hip[64];     /**< "" where torch is not a ROCm build. */
     char conf[256];   /**< Settings in the environment when CUDA was first used. */
     uint64_t steps;
     uint64_t device_total;
     uint64_t device_peak; /**< Taken of the device, the context included. */
     uint64_t context;
+    uint64_t refusals;     /**< Requests to the driver that the device had no room for. */
+    uint64_t refused_size; /**< Bytes of the first. */
     bool has_peaks;
     uint64_t allocated_peak;
     uint64_t reserved_peak;
@@ -105,7 +111,11 @@ typedef struct dryrun_result {
     dryrun_count missing[DRYRUN_LIST_MAX];
     uint32_t unknown_count; /**< Guesses about sizes of memory. */
     dryrun_count unknown[DRYRUN_LIST_MAX];
-    uint64_t guess_calls; /**< Calls that were answered by guess, without effect on memory. */
+    uint64_t guess_calls;       /**< Calls that were answered by guess, without effect on memory. */
+    uint32_t own_runtime_count; /**< Files with a CUDA runtime built in, which is not reached. */
+    dryrun_count own_runtimes[DRYRUN_LIST_MAX];
+    char touched[256];                /**< Device memory that host code touched, "" for none. */
+    char fault_line[DRYRUN_TEXT_MAX]; /**< Where in Python a signal ended it; "": not known. */
     uint32_t problem_count;
     dryrun_count problems[DRYRUN_LIST_MAX];
     char snapshot[DRYRUN_PATH_MAX]; /**< "" for none. */

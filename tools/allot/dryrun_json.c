@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "dryrun_json.h"
 
+#include <string.h>
 #include <yajl/yajl_gen.h>
 
+#include "dryrun_hint.h"
 #include "dryrun_put.h"
 #include "dryrun_ranks.h"
 #include "dryrun_search_json.h"
@@ -30,6 +32,18 @@ static void put_ooms(yajl_gen json, const dryrun_result *result)
         dryrun_put_number(json, "step", result->oom[i].step);
         dryrun_put_text(json, "line", result->oom[i].line);
         yajl_gen_map_close(json);
+    }
+    yajl_gen_array_close(json);
+}
+
+static void put_hints(yajl_gen json, const dryrun_request *request, const dryrun_attempt *run)
+{
+    dryrun_hints hints;
+    dryrun_find_hints(request, &run->result, run->verdict, &hints);
+    dryrun_put_key(json, "hints");
+    yajl_gen_array_open(json);
+    for (uint32_t i = 0; i < hints.count; i++) {
+        yajl_gen_string(json, (const unsigned char *)hints.text[i], strlen(hints.text[i]));
     }
     yajl_gen_array_close(json);
 }
@@ -67,6 +81,10 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answe
     put_counts(json, "missing", result->missing, result->missing_count);
     put_counts(json, "problems", result->problems, result->problem_count);
     dryrun_put_number(json, "guess_calls", result->guess_calls);
+    put_counts(json, "own_runtimes", result->own_runtimes, result->own_runtime_count);
+    dryrun_put_text(json, "touched", result->touched);
+    dryrun_put_text(json, "fault_line", result->fault_line);
+    put_hints(json, request, answer->run);
     dryrun_put_answer(json, answer);
     yajl_gen_map_close(json);
     const unsigned char *text = NULL;

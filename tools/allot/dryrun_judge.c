@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "dryrun_judge.h"
 
+bool dryrun_is_native(const dryrun_result *result)
+{
+    return !result->has_process && result->has_standin && !result->is_python;
+}
+
 static bool is_unrecorded(const dryrun_result *result)
 {
-    return !result->has_process || !result->has_standin || !result->has_peaks ||
-           result->problem_count != 0;
+    if (dryrun_is_native(result)) {
+        return result->device_peak == 0;
+    }
+    return !result->has_process || !result->is_finished || !result->has_standin ||
+           !result->has_peaks || result->problem_count != 0;
 }
 
 dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result)
 {
     (void)request;
-    if (result->oom_count != 0) {
+    if (result->oom_count != 0 || (dryrun_is_native(result) && result->refusals != 0)) {
         return DRYRUN_OUT_OF_MEMORY;
     }
     if (result->is_stopped) {
         return DRYRUN_INCOMPLETE;
     }
-    if (result->exit_code != 0) {
+    if (result->exit_code != 0 || result->exception[0] != '\0') {
         return DRYRUN_FAILED;
     }
-    return is_unrecorded(result) || !result->is_finished || result->unknown_count != 0 ||
-                   result->missing_count != 0
+    return is_unrecorded(result) || result->unknown_count != 0 || result->missing_count != 0 ||
+                   result->own_runtime_count != 0
                ? DRYRUN_INCOMPLETE
                : DRYRUN_FITS;
 }

@@ -5,6 +5,9 @@
 
 #include "dryrun.h"
 
+/** Whether CUDA was used by a program that is not Python: the stand-in alone saw its memory. */
+bool dryrun_is_native(const dryrun_result *result);
+
 dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result);
 
 /** As in JSON: "out_of_memory". */

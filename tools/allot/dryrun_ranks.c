@@ -17,6 +17,7 @@ enum { DEVICES_MAX = 64 };
 typedef struct reading {
     const dryrun_request *request;
     dryrun_result *main;  /**< Of the process that was started. */
+    dryrun_result *other; /**< Of a Python that it started, where it is not Python itself. */
     dryrun_result *worst; /**< NULL: no rank yet. */
     dryrun_rank worst_rank;
     bool has_exception; /**< In `first`: of the rank that failed first. */
@@ -124,12 +125,30 @@ static int by_number(const void *a, const void *b)
     return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/** The number of a report "123.json"; 0 for other files. */
-static long process_of(const char *name)
+/**
+ * The number of a report "123.json", or of "standin.123" if there is no such report: a program that
+ * is not Python, or a Python that was kept from recording. 0 for other files.
+ */
+static long process_of(const char *folder, const char *name)
 {
+    static const char standin[] = "standin.";
+    const bool is_standin = strncmp(name, standin, sizeof standin - 1) == 0;
     char *end = NULL;
-    const long pid = strtol(name, &end, 10);
-    return end != name && strcmp(end, ".json") == 0 && pid > 0 ? pid : 0;
+    const long pid = strtol(is_standin ? name + sizeof standin - 1 : name, &end, 10);
+    if (pid <= 0 || strcmp(end, is_standin ? "" : ".json") != 0) {
+        return 0;
+    }
+    char path[DRYRUN_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%ld.json", folder, pid);
+    return is_standin && access(path, F_OK) == 0 ? 0 : pid;
+}
+
+/** Of what a shell or a launcher started: the Python that came as far as torch, else any. */
+static void take_other(reading *all, const dryrun_result *process)
+{
+    if (!all->other->has_process || (all->other->torch[0] == '\0' && process->torch[0] != '\0')) {
+        *all->other = *process;
+    }
 }
 
 static void read_folder(reading *all, dryrun_result *out, dryrun_result *scratch, long main)
@@ -137,13 +156,14 @@ static void read_folder(reading *all, dryrun_result *out, dryrun_result *scratch
     DIR *const folder = opendir(out->folder);
     const struct dirent *entry = NULL;
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        const long pid = process_of(entry->d_name);
+        const long pid = process_of(out->folder, entry->d_name);
         if (pid != 0) {
             *scratch = (dryrun_result){0};
             dryrun_read_process(out->folder, pid, scratch);
             if (pid == main) {
                 *all->main = *scratch;
             }
+            take_other(all, scratch);
             take(all, out, scratch, pid);
         }
     }
@@ -173,6 +193,9 @@ static void check_shared(const reading *all, dryrun_result *out)
 static void conclude(const reading *all, dryrun_result *out)
 {
     const dryrun_result run = *out;
+    if (!all->main->has_process && !all->main->has_standin) {
+        *all->main = *all->other;
+    }
     *out = run.rank_count == 0 ? *all->main : *all->worst;
     out->exit_code = run.exit_code;
     out->rank_count = run.rank_count < DRYRUN_RANKS_MAX ? run.rank_count : DRYRUN_RANKS_MAX;
@@ -194,12 +217,15 @@ static void conclude(const reading *all, dryrun_result *out)
 
 void dryrun_read_ranks(const dryrun_request *request, dryrun_result *result, long main)
 {
-    dryrun_result *const scratch = calloc(4, sizeof *scratch);
+    dryrun_result *const scratch = calloc(5, sizeof *scratch);
     if (scratch == NULL) {
         return; /* nothing was read: the verdict is "incomplete" */
     }
-    reading all = {
-        .request = request, .main = &scratch[1], .worst = &scratch[2], .first = &scratch[3]};
+    reading all = {.request = request,
+                   .main = &scratch[1],
+                   .other = &scratch[2],
+                   .worst = &scratch[3],
+                   .first = &scratch[4]};
     read_folder(&all, result, &scratch[0], main);
     conclude(&all, result);
     free(scratch);

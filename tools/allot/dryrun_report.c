@@ -119,6 +119,8 @@ static void read_process(yajl_val root, dryrun_result *out)
     out->is_finished = is_true(root, "finished");
     text(root, "torch", out->torch, sizeof out->torch);
     text(root, "cuda", out->cuda, sizeof out->cuda);
+    text(root, "hip", out->hip, sizeof out->hip);
+    text(root, "python", out->python, sizeof out->python);
     text(root, "conf", out->conf, sizeof out->conf);
     out->steps = number(root, "steps");
     if (YAJL_IS_INTEGER(member(root, "rank"))) {
@@ -178,6 +180,8 @@ static void read_standin(yajl_val root, dryrun_result *out)
             out->device_peak = number(device, "peak");
             out->context = number(device, "context");
         }
+        out->refused_size = out->refusals == 0 ? number(device, "refused_size") : out->refused_size;
+        out->refusals += number(device, "refusals");
     }
     text(member(root, "nccl"), "fault", out->fault, sizeof out->fault);
     out->pinned_peak = number(root, "pinned_peak");
@@ -189,6 +193,12 @@ static void read_standin(yajl_val root, dryrun_result *out)
         const char *const name = YAJL_GET_OBJECT(lines)->keys[i];
         add(out->read_lines, &out->read_line_count, name, number(lines, name));
     }
+    out->is_python = is_true(root, "is_python");
+    yajl_val own = member(root, "own_runtimes");
+    for (size_t i = 0; i < length(own); i++) {
+        const char *const name = YAJL_GET_STRING(YAJL_GET_ARRAY(own)->values[i]);
+        add(out->own_runtimes, &out->own_runtime_count, name == NULL ? "" : name, 1);
+    }
     read_guesses(member(root, "guessed"), out);
     yajl_val missing = member(root, "missing");
     for (size_t i = 0; i < length(missing); i++) {
@@ -197,23 +207,74 @@ static void read_standin(yajl_val root, dryrun_result *out)
     }
 }
 
+/* ---- what a signal left ---- */
+
+/** First line of a file, "" if there is none. */
+static void read_line(const char *path, char *out, size_t size)
+{
+    FILE *const file = fopen(path, "r");
+    out[0] = '\0';
+    if (file != NULL && fgets(out, (int)size, file) != NULL) {
+        out[strcspn(out, "\n")] = '\0';
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+/** Show the stacks of Python and keep the innermost line that is the program's own. */
+static void read_stacks(const char *path, dryrun_result *out)
+{
+    char line[DRYRUN_TEXT_MAX];
+    char name[DRYRUN_TEXT_MAX];
+    unsigned number_of_line = 0;
+    FILE *const file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        fputs(line, stderr);
+        if (out->fault_line[0] == '\0' && strstr(line, "-packages/") == NULL &&
+            strstr(line, "/lib/python") == NULL &&
+            sscanf(line, " File \"%1000[^\"]\", line %u", name, &number_of_line) == 2) {
+            snprintf(out->fault_line, sizeof out->fault_line, "%.1000s:%u", name, number_of_line);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+/* ---- a process ---- */
+
+static yajl_val read_report(const char *folder, const char *before, long pid, const char *after)
+{
+    char path[DRYRUN_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s%ld%s", folder, before, pid, after);
+    return read_json(path);
+}
+
 void dryrun_read_process(const char *folder, long pid, dryrun_result *out)
 {
     char path[DRYRUN_PATH_MAX + 64];
     out->process = pid;
     out->rank = -1;
-    snprintf(path, sizeof path, "%s/%ld.json", folder, pid);
-    yajl_val root = read_json(path);
+    yajl_val root = read_report(folder, "", pid, ".json");
     if (root != NULL) {
         read_process(root, out);
         yajl_tree_free(root);
     }
-    snprintf(path, sizeof path, "%s/standin.%ld", folder, pid);
-    root = read_json(path);
+    root = read_report(folder, "standin.", pid, "");
     if (root != NULL) {
         read_standin(root, out);
         yajl_tree_free(root);
     }
+    if (!out->has_process && out->has_standin && !out->is_python) {
+        out->has_peaks = true;
+        out->reserved_peak = out->device_peak - out->context;
+        out->allocated_peak = out->reserved_peak;
+    }
+    snprintf(path, sizeof path, "%s/standin.%ld.fault", folder, pid);
+    read_line(path, out->touched, sizeof out->touched);
+    snprintf(path, sizeof path, "%s/%ld.fault", folder, pid);
+    read_stacks(path, out);
     snprintf(path, sizeof path, "%s/%ld.pickle", folder, pid);
     if (access(path, R_OK) == 0) {
         snprintf(out->snapshot, sizeof out->snapshot, "%.4000s", path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the stand-in, sets up a program's environment, runs it. The user's environment stays as it
  * is: everything is passed to the child alone and written to a folder of its own. */
+#define _GNU_SOURCE /* pipe2 */
 #include "dryrun_run.h"
 
 #include <dirent.h>
@@ -134,8 +135,6 @@ static bool put_environment(const dryrun_request *request, const char *standin, 
            put_conf(request->conf) && put_rank(request) && put_settings(request, folder);
 }
 
-enum { EXIT_NOT_FOUND = 127 };
-
 /** Let the output of a quiet program go to a file; its input is read again from its beginning. */
 static bool redirect(const char *path)
 {
@@ -147,15 +146,35 @@ static bool redirect(const char *path)
     return file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0;
 }
 
+/** Become the program, or tell the parent through `failure` why that was not possible. */
 static void run_child(const dryrun_request *request, const char *standin,
-                      const dryrun_result *result)
+                      const dryrun_result *result, int failure)
 {
     if (put_environment(request, standin, result->folder) &&
+        (!request->keeps_stdout || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) &&
         (result->output[0] == '\0' || redirect(result->output))) {
         execvp(request->command[0], request->command);
     }
-    fprintf(stderr, "allot: %s: %s\n", request->command[0], strerror(errno));
-    _exit(EXIT_NOT_FOUND);
+    const int error = errno;
+    (void)!write(failure, &error, sizeof error);
+    _exit(1);
+}
+
+/** What kept the program from starting, 0 if it started: the pipe closes with the exec. */
+static int read_failure(int pipe_end)
+{
+    int error = 0;
+    return read(pipe_end, &error, sizeof error) == (ssize_t)sizeof error ? error : 0;
+}
+
+static void print_failure(const char *command, int error)
+{
+    const size_t length = strlen(command);
+    fprintf(stderr, "allot: %s: %s\n", command, strerror(error));
+    if (length > 3 && strcmp(command + length - 3, ".py") == 0) {
+        fprintf(stderr, "allot: a Python script is run by Python: allot dryrun -- python %s\n",
+                command);
+    }
 }
 
 static bool make_folder(char *out, size_t size)
@@ -183,22 +202,27 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
     if (request->is_quiet) {
         snprintf(out->output, sizeof out->output, "%.4000s/output", out->folder);
     }
+    int failure[2];
+    if (pipe2(failure, O_CLOEXEC) != 0) {
+        fprintf(stderr, "allot: a pipe: %s\n", strerror(errno));
+        return CLI_FAILED;
+    }
     fflush(NULL);
     const pid_t child = dryrun_signal_fork();
     if (child == 0) {
-        run_child(request, standin, out);
+        run_child(request, standin, out, failure[1]);
     }
     int status = 0;
+    close(failure[1]);
+    const int error = child > 0 ? read_failure(failure[0]) : errno;
+    close(failure[0]);
     const bool has_ended = child > 0 && waitpid(child, &status, 0) == child;
     dryrun_signal_end();
-    if (!has_ended) {
-        fprintf(stderr, "allot: %s: %s\n", request->command[0], strerror(errno));
-        return CLI_FAILED;
+    if (!has_ended || error != 0) {
+        print_failure(request->command[0], error != 0 ? error : errno);
+        return error != 0 && child > 0 ? CLI_USAGE : CLI_FAILED;
     }
     out->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (out->exit_code == EXIT_NOT_FOUND) {
-        return CLI_USAGE;
-    }
     dryrun_read_ranks(request, out, child);
     return CLI_OK;
 }

@@ -11,7 +11,10 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out);
 /** Remove the folder with the reports. */
 void dryrun_clean(const dryrun_result *result);
 
-/** Read the reports of process `pid` in a folder. */
+/**
+ * Read the reports of process `pid` in a folder. Stacks that a signal left are shown on standard
+ * error.
+ */
 void dryrun_read_process(const char *folder, long pid, dryrun_result *out);
 
 #endif /* CLI_DRYRUN_RUN_H */

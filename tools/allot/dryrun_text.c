@@ -3,12 +3,29 @@
 #include "dryrun_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "dryrun_hint.h"
 #include "dryrun_ranks.h"
 #include "dryrun_words.h"
 
+/** Of a program that is not Python, whose lines are not known. */
+static void print_refusals(const dryrun_result *result, const char *card)
+{
+    printf("OUT OF MEMORY on %s\n", card);
+    printf("  the driver refused %s%s\n", dryrun_size_text(result->refused_size),
+           result->refusals == 1 ? "" : " and more");
+    if (result->exit_code == 0) {
+        printf("  the program went on; %" PRIu64 " times in all\n", result->refusals);
+    }
+}
+
 static void print_out_of_memory(const dryrun_result *result, const char *card)
 {
+    if (result->oom_count == 0) {
+        print_refusals(result, card);
+        return;
+    }
     const dryrun_oom *const oom = &result->oom[0];
     printf("OUT OF MEMORY on %s\n", card);
     printf("  asked for %s at %s\n", dryrun_size_text(oom->size),
@@ -26,7 +43,10 @@ static void print_out_of_memory(const dryrun_result *result, const char *card)
 static void print_failed(const dryrun_result *result)
 {
     if (result->exit_code > 128) {
-        printf("FAILED: signal %d ended the program\n", result->exit_code - 128);
+        const char *const name = strsignal(result->exit_code - 128);
+        printf("FAILED: signal %d (%s) ended the program%s%s\n", result->exit_code - 128,
+               name == NULL ? "unknown" : name, result->fault_line[0] == '\0' ? "" : " at ",
+               result->fault_line);
     } else {
         printf("FAILED for another reason than memory: exit code %d\n", result->exit_code);
     }
@@ -46,30 +66,26 @@ static void print_list(const char *title, const dryrun_count *list, uint32_t cou
     }
 }
 
-/** What is missing, and the way out. */
+/** What is missing. */
 static void print_incomplete(const dryrun_result *result)
 {
     printf("TRACKING INCOMPLETE: whether it fits is not known\n");
-    if (!result->has_process) {
-        printf("  the program is not Python, or Python was started so that it ignores PYTHONPATH "
-               "(-I, -E)\n");
-    } else if (result->torch[0] == '\0') {
-        printf("  the program never imported torch: if it is not installed, "
-               "pip install --no-deps torch is enough\n");
-    } else if (result->cuda[0] == '\0') {
-        printf("  torch %s is not a CUDA build: install the one of PyPI, pip install --no-deps "
-               "torch (the NVIDIA packages are not needed)\n",
-               result->torch);
-    } else if (!result->has_standin || !result->has_peaks) {
-        printf("  the program never used CUDA: does it ask for the device \"cuda\"?\n");
-    }
-    if (result->is_stopped) {
-        printf("  a loop waits for a value that a dry run does not compute; --set flip:N answers "
-               "every N-th question with yes\n");
-    }
     print_list("sizes not known: ", result->unknown, result->unknown_count);
     print_list("functions that do not exist here: ", result->missing, result->missing_count);
-    print_list("", result->problems, result->problem_count);
+    for (uint32_t i = 0; i < result->problem_count; i++) {
+        printf("  %s\n", result->problems[i].name);
+    }
+}
+
+/** The way out. */
+static void print_hints(const dryrun_request *request, const dryrun_result *result,
+                        dryrun_verdict verdict)
+{
+    dryrun_hints hints;
+    dryrun_find_hints(request, result, verdict, &hints);
+    for (uint32_t i = 0; i < hints.count; i++) {
+        printf("  %s\n", hints.text[i]);
+    }
 }
 
 static void print_verdict(const dryrun_request *request, const dryrun_result *result,
@@ -165,6 +181,7 @@ void dryrun_print(const dryrun_request *request, const dryrun_result *result,
                   dryrun_verdict verdict)
 {
     print_verdict(request, result, verdict);
+    print_hints(request, result, verdict);
     dryrun_print_ranks(result);
     print_peaks(request, result, verdict);
     print_notes(result);

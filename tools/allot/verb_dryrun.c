@@ -54,6 +54,7 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
                             .rank = (unsigned)rank,
                             .steps = (uint64_t)steps,
                             .is_strict = is_strict != 0,
+                            .keeps_stdout = wants_json != 0,
                             .settings = settings};
     *peak_max = 0;
     if (dryrun_find_gpu(gpu, &out->gpu) != ALLOT_STATUS_OK) {

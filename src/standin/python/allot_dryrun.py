@@ -5,6 +5,7 @@ ALLOT_DRYRUN names the folder for the results. Each process writes there
 
   PID.json     what happened: torch, steps, peaks, out-of-memory, exception
   PID.pickle   the memory snapshot with Python stacks
+  PID.fault    where its threads were when a signal ended it; empty otherwise
 
 Nothing here may break the program: recording that fails is reported in PID.json as `problems`.
 """
@@ -38,12 +39,14 @@ class Recorder:
         self.folder = os.environ["ALLOT_DRYRUN"]
         self.steps_max = int(os.environ.get("ALLOT_DRYRUN_STEPS", "0"))
         self.shows_progress = os.environ.get("ALLOT_DRYRUN_PROGRESS") == "1"
+        self.progress = None
         self.pid = os.getpid()
         self.torch = None
         self.is_recording = False
         self.is_finished = False
         self.result = {
-            "schema": SCHEMA, "pid": self.pid, "argv": sys.orig_argv, "torch": None, "cuda": None,
+            "schema": SCHEMA, "pid": self.pid, "argv": sys.orig_argv, "python": sys.executable,
+            "torch": None, "cuda": None, "hip": None,
             "steps": 0, "devices": [], "oom": [], "exception": None, "problems": [],
         }  # fmt: skip
 
@@ -106,7 +109,7 @@ class Recorder:
             lambda: self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory),
         )
         if self.shows_progress:
-            threading.Thread(target=self.progress, daemon=True).start()
+            self.guard("progress", self.show_progress)
 
     def count_steps(self):
         from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -117,14 +120,24 @@ class Recorder:
         self.result["steps"] += 1
         if self.steps_max and self.result["steps"] >= self.steps_max:
             self.result["stopped_after_steps"] = self.result["steps"]
-            self.finish()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
 
-    def write_standin_report(self):
+    def keep_report_at_once(self):
         """What ends a process at once runs no exit handlers, the stand-in's neither."""
-        self.guard("report", lambda: ctypes.CDLL("libcuda.so.1").allot_standin_write_report())
+        end = os._exit
+
+        def end_at_once(status):
+            if os.getpid() == self.pid:
+                self.guard("report", self.finish)
+                if self.torch is not None and self.torch.cuda.is_initialized():
+                    self.guard(
+                        "report", lambda: ctypes.CDLL("libcuda.so.1").allot_standin_write_report()
+                    )
+            end(status)
+
+        os._exit = end_at_once
 
     def out_of_memory(self, device, size, total, free):
         stats = self.torch.cuda.memory_stats(device)
@@ -194,8 +207,8 @@ class Recorder:
             self.write_standin_report()
         self.result["finished"] = True
         self.write()
-        if self.shows_progress:
-            sys.stderr.write("\r\033[K")
+        if self.progress is not None:
+            self.guard("progress", self.progress.end)
 
     def write(self):
         partial = self.path("json.part")
@@ -203,16 +216,20 @@ class Recorder:
             json.dump(self.result, file)
         os.replace(partial, self.path("json"))
 
-    def progress(self):
+    def show_progress(self):
         cuda = self.torch.cuda
-        while not self.is_finished:
-            time.sleep(1)
-            if not self.is_finished:
-                sys.stderr.write(
-                    f"\r\033[Kdry run: allocated {cuda.memory_allocated() / 2**30:.2f} GiB, reserved "
-                    f"{cuda.memory_reserved() / 2**30:.2f} GiB, {self.result['steps']} steps"
-                )
-                sys.stderr.flush()
+
+        def text():
+            allocated, reserved = cuda.memory_allocated() / 2**30, cuda.memory_reserved() / 2**30
+            steps = self.result["steps"]
+            return (f"dry run: allocated {allocated:.2f} GiB, reserved {reserved:.2f} GiB, "
+                    f"{steps} step{'' if steps == 1 else 's'}")  # fmt: skip
+
+        self.progress = load("allot_dryrun_progress").Progress(text)
+
+    def watch_faults(self):
+        """A signal that ends the process leaves the stacks in a file, which the command reads."""
+        faulthandler.enable(open(self.path("fault"), "w"))  # noqa: SIM115 (for the whole life)
 
 
 def is_library(filename):
@@ -261,7 +278,10 @@ def library_settings(requirements):
 
 def tell_versions():
     """Read once, by the stand-in's first call: what the caller of the dry run set comes last."""
-    requirements = importlib.metadata.requires("torch") or []
+    try:
+        requirements = importlib.metadata.requires("torch") or []
+    except importlib.metadata.PackageNotFoundError:  # built in place: the stand-in's own choice
+        requirements = []
     parts = [library_settings(requirements), os.environ.get("ALLOT_STANDIN", "")]
     os.environ["ALLOT_STANDIN"] = ",".join(part for part in parts if part)
 
@@ -304,10 +324,14 @@ def install():
         load("allot_dryrun_alone").take_rank()
     recorder = Recorder()
     recorder.write()
-    faulthandler.enable()
+    recorder.guard("watching for faults", recorder.watch_faults)
     before_torch = functools.partial(recorder.guard, "reading versions", tell_versions)
-    sys.meta_path.insert(0, AfterImport("torch", before_torch, recorder.torch_imported))
+    after_torch = functools.partial(recorder.guard, "watching torch")
+    sys.meta_path.insert(
+        0, AfterImport("torch", before_torch, lambda m: after_torch(lambda: recorder.torch_imported(m)))
+    )
     atexit.register(recorder.finish)
+    recorder.keep_report_at_once()
     before = sys.excepthook
 
     def excepthook(kind, error, trace):
