@@ -124,20 +124,19 @@ class Recorder:
             sys.stderr.flush()
             os._exit(0)
 
-    def keep_report_at_once(self):
-        """What ends a process at once runs no exit handlers, the stand-in's neither."""
+    def watch_sudden_ends(self):
+        """os._exit() runs no exit handlers."""
         end = os._exit
 
         def end_at_once(status):
-            if os.getpid() == self.pid:
-                self.guard("report", self.finish)
-                if self.torch is not None and self.torch.cuda.is_initialized():
-                    self.guard(
-                        "report", lambda: ctypes.CDLL("libcuda.so.1").allot_standin_write_report()
-                    )
+            self.guard("report", self.finish)
             end(status)
 
         os._exit = end_at_once
+
+    def write_standin_report(self):
+        """What ends a process at once runs no exit handlers, the stand-in's neither."""
+        self.guard("report", lambda: ctypes.CDLL("libcuda.so.1").allot_standin_write_report())
 
     def out_of_memory(self, device, size, total, free):
         stats = self.torch.cuda.memory_stats(device)
@@ -331,7 +330,7 @@ def install():
         0, AfterImport("torch", before_torch, lambda m: after_torch(lambda: recorder.torch_imported(m)))
     )
     atexit.register(recorder.finish)
-    recorder.keep_report_at_once()
+    recorder.watch_sudden_ends()
     before = sys.excepthook
 
     def excepthook(kind, error, trace):
