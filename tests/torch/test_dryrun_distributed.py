@@ -205,7 +205,7 @@ def test_of_spawned_ranks_one_runs(dryrun, python):
     """
     result, raw = dryrun(python, script, "--world", "4", "--rank", "2")
     assert result["verdict"] == "fits"
-    assert "rank 2 of 4\n" in raw.stdout and raw.stdout.count("rank ") == 1
+    assert "rank 2 of 4\n" in raw.stderr and raw.stderr.count("rank ") == 1
 
 
 def test_processes_on_one_gpu_share_its_memory(dryrun, python):
