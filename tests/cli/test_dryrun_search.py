@@ -90,7 +90,7 @@ def test_the_value_stands_wherever_its_name_does(fake, tmp_path):
 
 def test_the_table_shows_what_was_measured(fake):
     text = fake("--sweep", "v=1..64", "--limit", "100MiB", need="10*value", json_wanted=False).stdout
-    assert "LARGEST THAT FITS v=10 on" in text
+    assert "LARGEST THAT FITS: v=10 on" in text
     assert "v=11 does not" in text
     rows = [line.split() for line in text.splitlines() if line.startswith("  v=") and "MiB" in line]
     assert [row[0] for row in rows] == sorted((row[0] for row in rows), key=lambda v: int(v[2:]))
@@ -111,7 +111,7 @@ def test_what_is_not_known_is_an_upper_bound(fake, tmp_path):
     result, _ = fake(*options, need="10*value", code=1)
     assert result["verdict"] == "incomplete" and result["sweep"]["largest"] == 10
     text = fake(*options, need="10*value", code=1, json_wanted=False).stdout
-    assert "AT MOST v=10" in text and "FITS" not in text
+    assert "AT MOST: v=10" in text and "FITS" not in text
 
 
 def test_only_the_first_run_prints(fake, tmp_path):
@@ -288,7 +288,7 @@ def test_a_signal_ends_the_search_with_what_is_known(fake, tmp_path, number):
         process.send_signal(number)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == -number
-    assert "v=1 " in out and "not finished" in out
+    assert "FITS, AND MORE MAY: v=1 " in out and "not finished" in out
     assert os.listdir(folder) == []
     assert len(runs_of(tmp_path)) == 2
 

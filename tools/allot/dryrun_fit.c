@@ -62,8 +62,10 @@ static cli_exit try_limit(dryrun_series *series, const dryrun_request *request, 
     dryrun_request limited = *request;
     char label[DRYRUN_LABEL_MAX];
     limited.limit = limit;
-    snprintf(label, sizeof label, "%s",
-             limit == DRYRUN_ROOMY ? "no limit" : dryrun_exact_text(limit));
+    snprintf(label, sizeof label, "%s%s%s",
+             limit == DRYRUN_ROOMY ? "no limit" : dryrun_exact_text(limit),
+             request->conf == NULL ? "" : ", ",
+             request->conf == NULL ? "" : dryrun_conf_text(request->conf));
     return dryrun_series_run(series, &limited, DRYRUN_PURPOSE_FIT, label, out);
 }
 

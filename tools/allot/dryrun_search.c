@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "dryrun_words.h"
+
 static char **confs;
 static int wants_fit;
 static char **sweeps;

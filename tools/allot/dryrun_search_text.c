@@ -17,7 +17,7 @@ static const char *short_line(const char *line)
     return slash == NULL ? line : slash + 1;
 }
 
-/** Where a run died, or what is not known of it. */
+/** Where a run died, or what is not known of it: the remark. */
 static void print_end(const dryrun_attempt *attempt)
 {
     const dryrun_result *const result = &attempt->result;
@@ -30,6 +30,8 @@ static void print_end(const dryrun_attempt *attempt)
         printf("%.60s", result->exception[0] == '\0' ? "" : result->exception);
     } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->unknown_count != 0) {
         printf("sizes not known: %s", result->unknown[0].name);
+    } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->problem_count != 0) {
+        printf("%.60s", result->problems[0].name);
     }
     if (attempt->has_conf && result->has_peaks && strcmp(result->conf, attempt->conf) != 0) {
         printf("  the program itself set %s", result->conf[0] == '\0' ? "none" : result->conf);
@@ -49,7 +51,7 @@ static int label_width(const dryrun_attempt *const *runs, uint32_t count)
 static void print_table(const dryrun_attempt *const *runs, uint32_t count)
 {
     const int width = label_width(runs, count);
-    printf("\n  %-*s  %-13s  %10s  %10s  %7s  died at\n", width, "", "verdict", "allocated",
+    printf("\n  %-*s  %-13s  %10s  %10s  %7s  remark\n", width, "", "verdict", "allocated",
            "reserved", "retries");
     for (uint32_t i = 0; i < count; i++) {
         const dryrun_result *const result = &runs[i]->result;
@@ -102,7 +104,7 @@ static void print_runs(const dryrun_answer *answer, dryrun_purpose purpose, orde
 static void print_trial(const dryrun_trial *trial)
 {
     const dryrun_attempt *const run = trial->run;
-    printf("  %s\n", trial->row.setting[0] == '\0' ? "the default settings" : trial->row.setting);
+    printf("  %s\n", dryrun_conf_text(trial->row.setting));
     if (run == NULL) {
         printf("    not run\n");
         return;
@@ -140,7 +142,7 @@ static void print_advice(const dryrun_advice *advice)
         }
     }
     if (advice->confirmed != NULL) {
-        printf("  use: PYTORCH_CUDA_ALLOC_CONF=%s\n", advice->confirmed->row.setting);
+        printf("  use: PYTORCH_CUDA_ALLOC_CONF=\"%s\"\n", advice->confirmed->row.setting);
     }
 }
 
@@ -192,7 +194,7 @@ static void print_limits(const dryrun_answer *answer)
         printf("  %10s  %10s  %s\n",
                fit->is_finished ? dryrun_exact_text(fit->limit_min) : "unknown",
                fit->is_finished ? dryrun_exact_text(fit->limit_calm) : "",
-               compared->conf[0] == '\0' ? "default" : compared->conf);
+               dryrun_conf_text(compared->conf));
     }
 }
 
@@ -213,6 +215,14 @@ static void print_fit(const dryrun_request *request, const dryrun_answer *answer
     printf("\n  %u runs\n", (unsigned)answer->series.count);
 }
 
+static const char *largest_title(const dryrun_sweep *sweep)
+{
+    if (sweep->largest->verdict == DRYRUN_FITS) {
+        return sweep->is_finished ? "LARGEST THAT FITS:" : "FITS, AND MORE MAY:";
+    }
+    return sweep->is_finished ? "AT MOST:" : "MAY FIT, AND MORE MAY:";
+}
+
 static void print_largest(const dryrun_request *request, const dryrun_sweep *sweep)
 {
     char card[256];
@@ -222,10 +232,8 @@ static void print_largest(const dryrun_request *request, const dryrun_sweep *swe
         printf("NO %s OF THE RANGE FITS on %s\n", name, card);
         return;
     }
-    const bool is_sure = sweep->largest->verdict == DRYRUN_FITS;
-    printf("%s %s=%" PRIu64 " on %s\n", is_sure ? "LARGEST THAT FITS" : "AT MOST", name,
-           sweep->largest->value, card);
-    if (!is_sure) {
+    printf("%s %s=%" PRIu64 " on %s\n", largest_title(sweep), name, sweep->largest->value, card);
+    if (sweep->largest->verdict != DRYRUN_FITS) {
         printf("  whether it fits is not known: sizes are not known that come on top\n");
     }
     if (sweep->beyond != NULL) {

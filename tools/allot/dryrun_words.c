@@ -34,3 +34,8 @@ const char *dryrun_exact_text(uint64_t size)
     snprintf(texts[next], sizeof texts[next], "%llu MiB", (unsigned long long)(size >> 20));
     return texts[next];
 }
+
+const char *dryrun_conf_text(const char *conf)
+{
+    return conf[0] == '\0' ? "default" : conf;
+}

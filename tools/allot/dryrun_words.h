@@ -14,6 +14,9 @@ const char *dryrun_exact_text(uint64_t size);
 /** "NVIDIA L4 (22.5 GiB)" or "NVIDIA L4 with 11.0 GiB", into the buffer. */
 const char *dryrun_card_text(const dryrun_request *request, char *buffer, size_t size);
 
+/** Settings of the allocator: "default" for none. */
+const char *dryrun_conf_text(const char *conf);
+
 /** "out of memory". */
 const char *dryrun_verdict_text(dryrun_verdict verdict);
 
