@@ -130,9 +130,9 @@ static allot_status set_guard(standin_config *config, const char *value)
     return number("guard", value, 0, UINT64_MAX, &config->read_guard);
 }
 
-static allot_status set_flip(standin_config *config, const char *value)
+static allot_status set_booleans(standin_config *config, const char *value)
 {
-    return number("flip", value, 0, UINT64_MAX, &config->flip);
+    return answer_add_rule(&config->answers, value);
 }
 
 static allot_status set_ranks(standin_config *config, const char *value)
@@ -184,7 +184,7 @@ static const setting SETTINGS[] = {
     {"gpu", set_gpu},         {"profile", set_profile},     {"limit", set_limit},
     {"context", set_context}, {"devices", set_devices},     {"events", set_events},
     {"lag", set_lag},         {"addresses", set_addresses}, {"bytes", set_bytes},
-    {"strict", set_strict},   {"guard", set_guard},         {"flip", set_flip},
+    {"strict", set_strict},   {"guard", set_guard},         {"booleans", set_booleans},
     {"cuda", set_cuda},       {"cudnn", set_cudnn},         {"nccl", set_nccl},
     {"cublas", set_cublas},   {"report", set_report},       {"ranks", set_ranks},
     {"wait", set_wait},

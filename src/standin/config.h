@@ -8,6 +8,8 @@
 
 #include <allot/gpu.h>
 
+#include "standin/answer.h"
+
 enum { STANDIN_DEVICES_MAX = 64, STANDIN_PATH_MAX = 4096 };
 
 /** When work that was put on a stream is finished. */
@@ -36,7 +38,7 @@ typedef struct standin_config {
     bool has_bytes;          /**< "bytes:real|none": device memory holds what is written. */
     bool is_strict;          /**< "strict:0|1": a call answered by guess fails. */
     uint64_t read_guard;     /**< "guard:N": reads in a row that end a run; 0: never. */
-    uint64_t flip;           /**< "flip:N": every N-th one-byte read is true; 0: never. */
+    answer_rules answers;    /**< "booleans:RULE", any number of them: see answer.h. */
     bool is_alone;           /**< "ranks:alone|real": the other ranks do not exist. */
     uint64_t wait;           /**< "wait:S": seconds that ranks wait for others; 0: for ever. */
     unsigned cuda_major;     /**< "cuda:12|13"; 0: from the libraries that are loaded. */

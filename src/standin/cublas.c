@@ -145,7 +145,7 @@ CUDA_ENTRY(int, cublasLtMatmul)
     (void)algorithm;
     (void)workspace;
     (void)workspace_size;
-    return launch_on(stream) == CUDA_OK ? 0 : 13;
+    return launch_on(stream, NULL) == CUDA_OK ? 0 : 13;
 }
 
 /* Plans of cuFFT are numbers. */

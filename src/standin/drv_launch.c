@@ -169,7 +169,7 @@ CUDA_ENTRY(int, cuLaunchKernel)
     (void)shared_size;
     (void)arguments;
     (void)extra;
-    return launch_on(stream);
+    return launch_on(stream, NULL);
 }
 
 CUDA_ENTRY(int, cuLaunchCooperativeKernel)
@@ -185,7 +185,7 @@ CUDA_ENTRY(int, cuLaunchCooperativeKernel)
     (void)block_z;
     (void)shared_size;
     (void)arguments;
-    return launch_on(stream);
+    return launch_on(stream, NULL);
 }
 
 /** CUlaunchConfig: as the runtime's, with a shorter field for shared memory. */
@@ -204,7 +204,7 @@ CUDA_ENTRY(int, cuLaunchKernelEx)
     (void)function;
     (void)arguments;
     (void)extra;
-    return launch_on(config->stream);
+    return launch_on(config->stream, NULL);
 }
 
 /** CUtensorMap has 128 bytes that only kernels read. */

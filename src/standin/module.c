@@ -46,6 +46,7 @@ typedef struct module {
 typedef struct function_entry {
     const void *function; /**< NULL: free. */
     module *owner;
+    const char *name;
 } function_entry;
 
 static struct {
@@ -98,15 +99,26 @@ static bool grow(void)
     return true;
 }
 
-void module_add_function(void **handle, const void *function)
+void module_add_function(void **handle, const void *function, const char *name)
 {
     pthread_mutex_lock(&modules.lock);
     if (modules.count * 2 < modules.places || grow()) {
         function_entry *const entry = look_up(modules.functions, modules.places, function);
         modules.count += entry->function == NULL ? 1 : 0;
-        *entry = (function_entry){function, (module *)handle};
+        *entry = (function_entry){function, (module *)handle, name};
     }
     pthread_mutex_unlock(&modules.lock);
+}
+
+const char *module_function_name(const void *function)
+{
+    const char *name = NULL;
+    pthread_mutex_lock(&modules.lock);
+    if (function != NULL && modules.places != 0) {
+        name = look_up(modules.functions, modules.places, function)->name;
+    }
+    pthread_mutex_unlock(&modules.lock);
+    return name;
 }
 
 /** Whether code for architecture `have` runs on `want`, and how well: more is better, 0 not. */

@@ -16,8 +16,12 @@
 /** Remember a fat binary (the wrapper that the compiler emits); a handle for it, never NULL. */
 void **module_register(const void *wrapper);
 
-/** Say that a host function stands for a kernel of a binary. */
-void module_add_function(void **handle, const void *function);
+/** Say that a host function stands for a kernel of a binary; the name is the compiler's constant.
+ */
+void module_add_function(void **handle, const void *function, const char *name);
+
+/** Mangled name of the kernel that a function stands for, NULL if it is unknown. */
+const char *module_function_name(const void *function);
 
 /**
  * Architecture of the code that a device of compute capability major.minor runs for a function: 86

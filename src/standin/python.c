@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PLACE_SIZE = 1024 };
+
 static struct {
     int (*is_initialized)(void);
     int (*ensure)(void);
@@ -73,22 +75,63 @@ static bool describe(void *frame, char *buffer, size_t size)
     return is_own;
 }
 
-void python_line(char *buffer, size_t size)
+static bool can_ask(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    buffer[0] = '\0';
     pthread_once(&once, find_all);
-    if (!is_ready || !python.is_initialized()) {
+    return is_ready && python.is_initialized();
+}
+
+/** The caller of a frame, which is let go. */
+static void *leave(void *frame)
+{
+    void *const back = python.back(frame);
+    python.forget(frame);
+    return back;
+}
+
+void python_line(char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    if (!can_ask()) {
         return;
     }
     const int state = python.ensure();
     void *frame = python.frame_of_thread(python.this_thread());
     while (frame != NULL && !describe(frame, buffer, size)) {
-        void *const back = python.back(frame);
-        python.forget(frame);
-        frame = back;
+        frame = leave(frame);
     }
     python.forget(frame);
     python.clear_error();
     python.release(state);
+}
+
+/** "/home/me/train.py:42" ends with "train.py:42", "/home/me/pretrain.py:42" does not. */
+static bool ends_with(const char *place, const char *line)
+{
+    const size_t length = strlen(line);
+    const size_t have = strlen(place);
+    return have >= length && strcmp(place + have - length, line) == 0 &&
+           (have == length || place[have - length - 1] == '/' || line[0] == '/');
+}
+
+bool python_is_at(const char *line)
+{
+    char place[PLACE_SIZE];
+    bool is_found = false;
+    if (!can_ask()) {
+        return false;
+    }
+    const int state = python.ensure();
+    void *frame = python.frame_of_thread(python.this_thread());
+    while (frame != NULL && !is_found) {
+        place[0] = '\0';
+        (void)describe(frame, place, sizeof place);
+        is_found = ends_with(place, line);
+        frame = leave(frame);
+    }
+    python.forget(frame);
+    python.clear_error();
+    python.release(state);
+    return is_found;
 }

@@ -14,4 +14,10 @@ bool python_is_here(void);
  */
 void python_line(char *buffer, size_t size);
 
+/**
+ * Whether this thread's stack has a frame at a line: "train.py:42" is line 42 of any file whose
+ * path ends so. Takes Python's own lock, too.
+ */
+bool python_is_at(const char *line);
+
 #endif /* ALLOTI_STANDIN_PYTHON_H */

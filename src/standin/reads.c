@@ -6,21 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "standin/module.h"
 #include "standin/python.h"
 #include "standin/state.h"
 
-enum { SMALL = 8 };
+enum {
+    SMALL = 8,
+    LAUNCHES_OF_A_LOOP = 64, /* a loop that does more than this between two reads gets somewhere */
+    PATIENCE = 10            /* values are read in a row more often than booleans */
+};
 static const uint64_t LINES_ASKED_MAX = 4096; /* asking Python costs microseconds */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three below */
 static read_counts counts;
 static uint64_t in_row;
-static uint64_t last_allocations;
+static read_facts last;
 
-static void remember(const char *line, uint64_t size)
+static void remember(const char *line, read_kind kind)
 {
     uint32_t i = 0;
-    while (i < counts.line_count && strcmp(counts.lines[i].text, line) != 0) {
+    while (i < counts.line_count &&
+           (counts.lines[i].kind != kind || strcmp(counts.lines[i].text, line) != 0)) {
         i++;
     }
     if (i == READ_LINES_MAX) {
@@ -28,25 +34,29 @@ static void remember(const char *line, uint64_t size)
     }
     if (i == counts.line_count) {
         counts.line_count++;
+        counts.lines[i].kind = kind;
         snprintf(counts.lines[i].text, sizeof counts.lines[i].text, "%s", line);
     }
     counts.lines[i].count++;
-    counts.lines[i].size = size;
+}
+
+static bool is_getting_nowhere(const read_facts *facts)
+{
+    return facts->size <= SMALL && facts->allocations == last.allocations &&
+           facts->launches - last.launches < LAUNCHES_OF_A_LOOP;
 }
 
 /** Count; true if the guard ends the loop with this read. */
-static bool count(uint64_t size, uint64_t allocations)
+static bool count(const read_facts *facts)
 {
     const uint64_t guard = standin_settings()->read_guard;
     counts.reads++;
-    counts.bytes += size;
-    counts.small += size <= SMALL ? 1 : 0;
-    if (size != 1 || allocations != last_allocations) {
-        in_row = 0;
-        last_allocations = allocations;
-        return false;
-    }
-    if (guard == 0 || ++in_row < guard) {
+    counts.bytes += facts->size;
+    counts.small += facts->size <= SMALL ? 1 : 0;
+    counts.questions += facts->size == 1 ? 1 : 0;
+    in_row = is_getting_nowhere(facts) ? in_row + 1 : 0;
+    last = *facts;
+    if (guard == 0 || in_row / (facts->size == 1 ? 1 : PATIENCE) < guard) {
         return false;
     }
     in_row = 0;
@@ -54,41 +64,53 @@ static bool count(uint64_t size, uint64_t allocations)
     return true;
 }
 
-/** By rule, every so many one-byte reads answer true. */
-static void flip(void *to, uint64_t size, uint64_t reads)
+/** Counting what to select is done by the kernels of CUB and Thrust, everything else by others. */
+static read_kind kind_of(uint64_t size, const char *kernel)
 {
-    const uint64_t every = standin_settings()->flip;
-    if (every != 0 && size == 1 && reads % every == 0) {
-        memset(to, 1, 1);
+    if (size == 1) {
+        return READ_BOOLEAN;
+    }
+    return kernel != NULL && (strstr(kernel, "3cub") != NULL || strstr(kernel, "6thrust") != NULL)
+               ? READ_SIZE
+               : READ_VALUE;
+}
+
+static void remember_line(const read_facts *facts, const char *kernel, char *line)
+{
+    python_line(line, READ_LINE_SIZE);
+    if (line[0] != '\0') {
+        pthread_mutex_lock(&lock);
+        remember(line, kind_of(facts->size, kernel));
+        pthread_mutex_unlock(&lock);
     }
 }
 
-cuda_status read_note(void *to, uint64_t size, uint64_t allocations)
+cuda_status read_note(void *to, const read_facts *facts)
 {
+    const standin_config *const settings = standin_settings();
     char line[READ_LINE_SIZE] = "";
     pthread_mutex_lock(&lock);
-    const bool is_stopped = count(size, allocations);
+    const bool is_stopped = count(facts);
     const uint64_t small = counts.small;
+    const uint64_t question = counts.questions;
     pthread_mutex_unlock(&lock);
-    flip(to, size, small);
-    if (is_stopped || (size <= SMALL && small <= LINES_ASKED_MAX)) {
-        python_line(line, sizeof line);
+    const char *const kernel = facts->size <= SMALL ? module_function_name(facts->kernel) : NULL;
+    if (facts->size == 1 && answer_choose(&settings->answers, kernel, question)) {
+        memset(to, 1, 1);
     }
-    if (line[0] != '\0') {
-        pthread_mutex_lock(&lock);
-        remember(line, size);
-        pthread_mutex_unlock(&lock);
+    if (is_stopped || (facts->size <= SMALL && small <= LINES_ASKED_MAX)) {
+        remember_line(facts, kernel, line);
     }
     if (!is_stopped) {
         return CUDA_OK;
     }
-    fprintf(
-        stderr,
-        "allot: %" PRIu64 " one-byte reads from the device in a row without an allocation%s%s: "
-        "the program waits for a value that a dry run does not compute.\n"
-        "allot: answer some of them with true (flip:N), raise the guard (guard:N), or limit the "
-        "loop in the script\n",
-        standin_settings()->read_guard, line[0] != '\0' ? " at " : "", line);
+    fprintf(stderr,
+            "allot: %" PRIu64 " small reads from the device in a row without an allocation%s%s: "
+            "the program waits for a value that a dry run does not compute.\n"
+            "allot: --booleans %s=flip:N answers every N-th of its questions with true, --set "
+            "guard:N raises the guard (0: none); or limit the loop in the script\n",
+            settings->read_guard * (facts->size == 1 ? 1 : PATIENCE), line[0] != '\0' ? " at " : "",
+            line, line[0] != '\0' ? line : "LINE");
     return CUDA_LAUNCH_FAILURE;
 }
 

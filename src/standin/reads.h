@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Reads from the device. In a dry run their values are unknown and answered with zeros, so every
- * result that depends on one is approximate: they are counted and, for small ones, remembered with
- * the Python line. A loop that waits for a value which never comes is ended: so many one-byte reads
- * without any allocation are an error.
+ * Reads from the device. In a dry run their values are unknown and answered with zeros, booleans by
+ * rule (answer.h), so every result that depends on one is approximate: they are counted and, for
+ * small ones, remembered with the Python line. A loop that waits for a value which never comes is
+ * ended: so many small reads, with hardly a kernel and without any allocation of device memory in
+ * between, are an error.
  */
 #ifndef ALLOTI_STANDIN_READS_H
 #define ALLOTI_STANDIN_READS_H
@@ -14,26 +15,42 @@
 
 enum { READ_LINES_MAX = 64, READ_LINE_SIZE = 256 };
 
+/** What a small read is good for. */
+typedef enum read_kind {
+    READ_VALUE,   /**< Most often only printed. */
+    READ_BOOLEAN, /**< One byte: the program decides by it. */
+    READ_SIZE     /**< A count of selected elements: PyTorch makes a result of this size. */
+} read_kind;
+
 typedef struct read_line {
     char text[READ_LINE_SIZE]; /**< "train.py:42" */
+    read_kind kind;
     uint64_t count;
-    uint64_t size; /**< Bytes of the last one. */
 } read_line;
 
 typedef struct read_counts {
     uint64_t reads;
     uint64_t bytes;
-    uint64_t small;  /**< Of up to 8 bytes: values the program acts on. */
-    bool is_stopped; /**< The guard ended a loop. */
+    uint64_t small;     /**< Of up to 8 bytes. */
+    uint64_t questions; /**< Of one byte. */
+    bool is_stopped;    /**< The guard ended a loop. */
     uint32_t line_count;
     read_line lines[READ_LINES_MAX];
 } read_counts;
 
+/** What is known of a read. */
+typedef struct read_facts {
+    uint64_t size;
+    uint64_t allocations; /**< Of device memory, by the process so far. */
+    uint64_t launches;    /**< The same for kernels. */
+    const void *kernel;   /**< Function of the last kernel on the stream, NULL for none. */
+} read_facts;
+
 /**
- * A read of `size` bytes into `to` happened. Called without the process's lock, since it may ask
- * Python for the line. CUDA_LAUNCH_FAILURE if the guard ends the program's loop.
+ * A read into `to` happened. Called without the process's lock, since it may ask Python for the
+ * line. CUDA_LAUNCH_FAILURE if the guard ends the program's loop.
  */
-cuda_status read_note(void *to, uint64_t size, uint64_t allocations);
+cuda_status read_note(void *to, const read_facts *facts);
 
 /** The counts so far. Borrowed; stable once the process ends. */
 const read_counts *read_counts_get(void);

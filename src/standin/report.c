@@ -105,6 +105,19 @@ static void put_calls(yajl_gen json)
     put_names(json, "own_runtimes", &own_runtimes);
 }
 
+static void put_lines(yajl_gen json, const char *key, read_kind kind)
+{
+    const read_counts *const counts = read_counts_get();
+    put_text(json, key);
+    yajl_gen_map_open(json);
+    for (uint32_t i = 0; i < counts->line_count; i++) {
+        if (counts->lines[i].kind == kind) {
+            put_number(json, counts->lines[i].text, counts->lines[i].count);
+        }
+    }
+    yajl_gen_map_close(json);
+}
+
 static void put_reads(yajl_gen json)
 {
     const read_counts *const counts = read_counts_get();
@@ -115,12 +128,9 @@ static void put_reads(yajl_gen json)
     put_number(json, "small", counts->small);
     put_text(json, "stopped");
     yajl_gen_bool(json, counts->is_stopped);
-    put_text(json, "lines");
-    yajl_gen_map_open(json);
-    for (uint32_t i = 0; i < counts->line_count; i++) {
-        put_number(json, counts->lines[i].text, counts->lines[i].count);
-    }
-    yajl_gen_map_close(json);
+    put_lines(json, "values", READ_VALUE);
+    put_lines(json, "booleans", READ_BOOLEAN);
+    put_lines(json, "sizes", READ_SIZE);
     yajl_gen_map_close(json);
 }
 

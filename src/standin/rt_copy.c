@@ -75,10 +75,13 @@ static int copy(void *to, const void *from, const copy_shape *shape, void *handl
     }
     const bool is_unknown = is_read && !state->config.has_bytes &&
                             !value_is_known(&state->values, (uintptr_t)from, shape->width);
-    const uint64_t allocations = state->memory.allocations;
+    const read_facts facts = {.size = shape->width * shape->height,
+                              .allocations = state->memory.allocations,
+                              .launches = state->values.launches,
+                              .kernel = stream == NULL ? NULL : stream->kernel};
     standin_close(state);
     if (status == CUDA_OK && is_unknown) {
-        status = read_note(to, shape->width * shape->height, allocations);
+        status = read_note(to, &facts);
     }
     return standin_result(status);
 }

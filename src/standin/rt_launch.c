@@ -29,14 +29,13 @@ CUDA_ENTRY(void, __cudaRegisterFunction)
  void *thread, void *block, void *block_size, void *grid_size, int *warp)
 {
     (void)device_function;
-    (void)name;
     (void)threads;
     (void)thread;
     (void)block;
     (void)block_size;
     (void)grid_size;
     (void)warp;
-    module_add_function(handle, function);
+    module_add_function(handle, function, name);
 }
 
 CUDA_ENTRY(void, __cudaRegisterVar)(void **handle)
@@ -84,13 +83,14 @@ CUDA_ENTRY(int, __cudaPopCallConfiguration)
     return 0;
 }
 
-cuda_status launch_on(void *handle)
+cuda_status launch_on(void *handle, const void *kernel)
 {
     standin *const state = standin_open();
     standin_stream *stream = NULL;
     cuda_status status = stream_get(state, handle, &stream);
     if (status == CUDA_OK) {
         state->values.launches++;
+        stream->kernel = kernel;
         status = stream_work(state, stream);
     }
     standin_close(state);
@@ -107,56 +107,51 @@ CUDA_ENTRY(int, __cudaLaunchKernel)
 (const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
  void *stream)
 {
-    (void)kernel;
     (void)grid;
     (void)block;
     (void)arguments;
     (void)shared_size;
-    return launch_on(stream);
+    return launch_on(stream, kernel);
 }
 
 CUDA_ENTRY(int, __cudaLaunchKernel_ptsz)
 (const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
  void *stream)
 {
-    (void)kernel;
     (void)grid;
     (void)block;
     (void)arguments;
     (void)shared_size;
-    return launch_on(stream);
+    return launch_on(stream, kernel);
 }
 
 CUDA_ENTRY(int, cudaLaunchKernel)
 (const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
  void *stream)
 {
-    (void)kernel;
     (void)grid;
     (void)block;
     (void)arguments;
     (void)shared_size;
-    return launch_on(stream);
+    return launch_on(stream, kernel);
 }
 
 CUDA_ENTRY(int, cudaLaunchCooperativeKernel)
 (const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
  void *stream)
 {
-    (void)kernel;
     (void)grid;
     (void)block;
     (void)arguments;
     (void)shared_size;
-    return launch_on(stream);
+    return launch_on(stream, kernel);
 }
 
 CUDA_ENTRY(int, cudaLaunchKernelExC)
 (const cuda_launch_config *config, const void *kernel, void **arguments)
 {
-    (void)kernel;
     (void)arguments;
-    return launch_on(config->stream);
+    return launch_on(config->stream, kernel);
 }
 
 /* ---- what is known of a kernel ---- */

@@ -45,8 +45,11 @@ int cudaIpcGetMemHandle(cuda_ipc_handle *handle, void *pointer);
 int cudaIpcOpenMemHandle(void **out, cuda_ipc_handle handle, unsigned flags);
 int cudaIpcCloseMemHandle(void *pointer);
 
-/** Count a launch on a stream; the common part of everything that starts a kernel. */
-cuda_status launch_on(void *stream);
+/**
+ * Count a launch on a stream; the common part of everything that starts a kernel. `kernel` is the
+ * function that stands for it, NULL where none does.
+ */
+cuda_status launch_on(void *stream, const void *kernel);
 
 /** The function that a program looks up by name, as a driver entry; NULL if there is none. */
 void *entry_find(const char *name);

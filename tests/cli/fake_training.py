@@ -49,7 +49,7 @@ def main(folder, expression, value="0"):
     device = {"device": 0, "allocated_peak": allocated, "reserved_peak": taken, "retries": 0}
     oom = {"device": 0, "size": 5 * MIB, "free": 0, "allocated": allocated, "reserved": taken,
            "line": "/some/where/train.py:7 (step)", "step": 2}  # fmt: skip
-    reads = {"count": 3, "bytes": 12, "small": 3, "stopped": False, "lines": {"train.py:9": 3}}
+    reads = {"count": 3, "bytes": 12, "small": 3, "stopped": False, "values": {"train.py:9": 3}}
     found = "set:here" if (folder / "own_conf").exists() else conf
     process = {"torch": "2.15.0", "cuda": "13.0", "conf": found, "steps": 3, "devices": [device],
                "oom": [] if fits else [oom], "exception": None, "problems": [],

@@ -24,7 +24,9 @@ MEASURES = ("allocated", "active", "requested", "reserved")
 
 # Objects whose keys are the file's, not the schema's.
 FREE_KEYS = {
-    ("allot.inspect/1", "settings"), ("allot.gpu/1", "gpus.sources"), ("allot.dryrun/1", "reads"),
+    ("allot.inspect/1", "settings"), ("allot.gpu/1", "gpus.sources"), ("allot.dryrun/1", "booleans"),
+    ("allot.dryrun/1", "sizes"), ("allot.dryrun/1", "values"),
+    ("allot.dryrun/1", "assumptions"),
     ("allot.dryrun/1", "unknown"), ("allot.dryrun/1", "missing"), ("allot.dryrun/1", "problems"),
     ("allot.dryrun/1", "own_runtimes"),
 }  # fmt: skip

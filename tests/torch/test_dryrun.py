@@ -61,9 +61,9 @@ def test_a_loop_that_waits_for_a_value_is_ended(dryrun, python):
     result, raw = dryrun(python, script, "--set", "guard:1000", code=1)
     assert result["verdict"] == "incomplete"
     assert "script.py:4" in raw.stderr
-    result, _ = dryrun(python, script, "--set", "flip:10")
-    assert result["verdict"] == "fits"
-    assert any("script.py:4" in line for line in result["reads"])
+    result, _ = dryrun(python, script, "--booleans", "script.py:4=flip:10")
+    assert result["verdict"] == "fits" and result["approximate"]
+    assert any("script.py:4" in line for line in result["booleans"])
 
 
 def test_the_peak_can_be_asserted(dryrun, python):

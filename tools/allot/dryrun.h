@@ -27,11 +27,12 @@ typedef struct dryrun_request {
     unsigned rank;
     uint64_t steps; /**< 0: all. */
     bool is_strict;
-    const char *settings; /**< Further ones of the stand-in; NULL: none. */
-    const char *conf;     /**< Of PyTorch's allocator, "": none; NULL: as in the environment. */
-    bool keeps_stdout;    /**< It is for the result: the program's goes to standard error. */
-    bool is_quiet;        /**< The program's output goes to dryrun_result.output. */
-    char *const *command; /**< Ends with NULL. */
+    const char *settings;  /**< Further ones of the stand-in; NULL: none. */
+    char *const *booleans; /**< Rules, see --booleans; ends with NULL, or is NULL. */
+    const char *conf;      /**< Of PyTorch's allocator, "": none; NULL: as in the environment. */
+    bool keeps_stdout;     /**< It is for the result: the program's goes to standard error. */
+    bool is_quiet;         /**< The program's output goes to dryrun_result.output. */
+    char *const *command;  /**< Ends with NULL. */
 } dryrun_request;
 
 typedef struct dryrun_oom {
@@ -105,8 +106,14 @@ typedef struct dryrun_result {
     bool is_stopped;                     /**< The guard ended an endless loop. */
     uint64_t reads;                      /**< Values read from the device. */
     uint64_t pinned_peak;
-    uint32_t read_line_count;
-    dryrun_count read_lines[DRYRUN_LIST_MAX];
+    uint32_t boolean_line_count; /**< Lines that read booleans: answered by rule. */
+    dryrun_count boolean_lines[DRYRUN_LIST_MAX];
+    uint32_t size_line_count; /**< Lines that read how much was selected: taken as nothing. */
+    dryrun_count size_lines[DRYRUN_LIST_MAX];
+    uint32_t value_line_count; /**< Lines that read anything else: zero. */
+    dryrun_count value_lines[DRYRUN_LIST_MAX];
+    uint32_t assumption_count; /**< What was done to end what only values end. */
+    dryrun_count assumptions[DRYRUN_LIST_MAX];
     uint32_t missing_count;
     dryrun_count missing[DRYRUN_LIST_MAX];
     uint32_t unknown_count; /**< Guesses about sizes of memory. */

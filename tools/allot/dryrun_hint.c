@@ -125,8 +125,8 @@ static void say_incomplete(const dryrun_request *request, const dryrun_result *r
         say(hints, "the program never used CUDA: does it ask for the device \"cuda\"?");
     }
     if (result->is_stopped) {
-        say(hints, "a loop waits for a value that a dry run does not compute; --set flip:N answers "
-                   "every N-th question with yes");
+        say(hints, "a loop waits for a value that a dry run does not compute: --booleans "
+                   "LINE=flip:N answers every N-th of its questions with true");
     }
 }
 

@@ -48,6 +48,16 @@ static void put_hints(yajl_gen json, const dryrun_request *request, const dryrun
     yajl_gen_array_close(json);
 }
 
+/** Where the program read from the device, by what it read. */
+static void put_reads(yajl_gen json, const dryrun_result *result)
+{
+    dryrun_put_bool(json, "approximate", dryrun_is_approximate(result));
+    put_counts(json, "assumptions", result->assumptions, result->assumption_count);
+    put_counts(json, "booleans", result->boolean_lines, result->boolean_line_count);
+    put_counts(json, "sizes", result->size_lines, result->size_line_count);
+    put_counts(json, "values", result->value_lines, result->value_line_count);
+}
+
 void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answer)
 {
     const dryrun_result *const result = &answer->run->result;
@@ -76,7 +86,7 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answe
     dryrun_put_text(json, "exception_line", result->exception_line);
     dryrun_put_text(json, "rank_fault", result->fault);
     dryrun_put_ranks(json, result);
-    put_counts(json, "reads", result->read_lines, result->read_line_count);
+    put_reads(json, result);
     put_counts(json, "unknown", result->unknown, result->unknown_count);
     put_counts(json, "missing", result->missing, result->missing_count);
     put_counts(json, "problems", result->problems, result->problem_count);

@@ -39,6 +39,12 @@ const char *dryrun_verdict_name(dryrun_verdict verdict)
     return names[verdict];
 }
 
+bool dryrun_is_approximate(const dryrun_result *result)
+{
+    return result->boolean_line_count != 0 || result->size_line_count != 0 ||
+           result->assumption_count != 0;
+}
+
 cli_exit dryrun_exit(dryrun_verdict verdict)
 {
     switch (verdict) {

@@ -13,6 +13,9 @@ dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *
 /** As in JSON: "out_of_memory". */
 const char *dryrun_verdict_name(dryrun_verdict verdict);
 
+/** Whether sizes may depend on what was read from the device, which a dry run does not know. */
+bool dryrun_is_approximate(const dryrun_result *result);
+
 /** CLI_OK for "fits"; CLI_FOUND for the memory's faults; CLI_FAILED where the program failed. */
 cli_exit dryrun_exit(dryrun_verdict verdict);
 

@@ -69,6 +69,15 @@ static void add(dryrun_count *list, uint32_t *count, const char *name, uint64_t 
     }
 }
 
+/** An object of names and numbers. */
+static void read_counts(yajl_val object, dryrun_count *list, uint32_t *count)
+{
+    for (size_t i = 0; YAJL_IS_OBJECT(object) && i < YAJL_GET_OBJECT(object)->len; i++) {
+        const char *const name = YAJL_GET_OBJECT(object)->keys[i];
+        add(list, count, name, number(object, name));
+    }
+}
+
 /* ---- the Python side ---- */
 
 static void read_ooms(yajl_val array, dryrun_result *out)
@@ -129,6 +138,7 @@ static void read_process(yajl_val root, dryrun_result *out)
     read_ooms(member(root, "oom"), out);
     read_peaks(member(root, "devices"), out);
     read_exception(member(root, "exception"), out);
+    read_counts(member(root, "assumptions"), out->assumptions, &out->assumption_count);
     yajl_val problems = member(root, "problems");
     for (size_t i = 0; i < length(problems); i++) {
         const char *const problem = YAJL_GET_STRING(YAJL_GET_ARRAY(problems)->values[i]);
@@ -188,11 +198,9 @@ static void read_standin(yajl_val root, dryrun_result *out)
     yajl_val reads = member(root, "reads");
     out->reads = number(reads, "small");
     out->is_stopped = is_true(reads, "stopped");
-    yajl_val lines = member(reads, "lines");
-    for (size_t i = 0; YAJL_IS_OBJECT(lines) && i < YAJL_GET_OBJECT(lines)->len; i++) {
-        const char *const name = YAJL_GET_OBJECT(lines)->keys[i];
-        add(out->read_lines, &out->read_line_count, name, number(lines, name));
-    }
+    read_counts(member(reads, "booleans"), out->boolean_lines, &out->boolean_line_count);
+    read_counts(member(reads, "sizes"), out->size_lines, &out->size_line_count);
+    read_counts(member(reads, "values"), out->value_lines, &out->value_line_count);
     out->is_python = is_true(root, "is_python");
     yajl_val own = member(root, "own_runtimes");
     for (size_t i = 0; i < length(own); i++) {

@@ -73,6 +73,13 @@ static bool put_in_front(const char *name, const char *value)
     return is_set;
 }
 
+/** Append to a text that has room for `size`; false if it is full. */
+static bool append(char *text, size_t size, const char *prefix, const char *value)
+{
+    const size_t length = strlen(text);
+    return (size_t)snprintf(text + length, size - length, "%s%s", prefix, value) < size - length;
+}
+
 static bool put_settings(const dryrun_request *request, const char *folder)
 {
     char text[3 * DRYRUN_PATH_MAX];
@@ -86,10 +93,14 @@ static bool put_settings(const dryrun_request *request, const char *folder)
         length += snprintf(text + length, sizeof text - (size_t)length, ",limit:%llu",
                            (unsigned long long)request->limit);
     }
-    if (length > 0 && (size_t)length < sizeof text && request->settings != NULL) {
-        length += snprintf(text + length, sizeof text - (size_t)length, ",%s", request->settings);
+    bool is_put = length > 0 && (size_t)length < sizeof text;
+    for (size_t i = 0; is_put && request->booleans != NULL && request->booleans[i] != NULL; i++) {
+        is_put = append(text, sizeof text, ",booleans:", request->booleans[i]);
     }
-    return length > 0 && (size_t)length < sizeof text && setenv("ALLOT_STANDIN", text, 1) == 0;
+    if (is_put && request->settings != NULL) {
+        is_put = append(text, sizeof text, ",", request->settings);
+    }
+    return is_put && setenv("ALLOT_STANDIN", text, 1) == 0;
 }
 
 /** Which rank plays alone: the Python side tells it what torchrun would. */

@@ -95,7 +95,7 @@ static void print_verdict(const dryrun_request *request, const dryrun_result *re
     dryrun_card_text(request, card, sizeof card);
     switch (verdict) {
     case DRYRUN_FITS:
-        printf("FITS on %s\n", card);
+        printf("FITS on %s%s\n", card, dryrun_is_approximate(result) ? " (approximate)" : "");
         break;
     case DRYRUN_OUT_OF_MEMORY:
         print_out_of_memory(result, card);
@@ -142,12 +142,14 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
 
 static void print_notes(const dryrun_result *result)
 {
-    for (uint32_t i = 0; i < result->read_line_count && i < 5; i++) {
-        printf("%s%s (%" PRIu64 " times)\n",
-               i == 0 ? "  approximate if the program acts on values it read from the device: "
-                      : "    ",
-               result->read_lines[i].name, result->read_lines[i].count);
+    if (dryrun_is_approximate(result)) {
+        printf("  approximate: what the device computes is not known\n");
+        print_list("  ", result->assumptions, result->assumption_count);
+        print_list("  taken as no elements: ", result->size_lines, result->size_line_count);
+        print_list("  booleans answered by rule (--booleans): ", result->boolean_lines,
+                   result->boolean_line_count);
     }
+    print_list("values read as zero: ", result->value_lines, result->value_line_count);
     if (result->pinned_peak > UINT64_C(1) << 30) {
         printf("  pinned host memory at its peak: %s\n", dryrun_size_text(result->pinned_peak));
     }

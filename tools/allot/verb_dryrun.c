@@ -17,6 +17,7 @@ static int rank;
 static long long steps;
 static int is_strict;
 static const char *settings;
+static char **booleans;
 static const char *assert_peak;
 static const char *record;
 static int wants_json;
@@ -32,6 +33,10 @@ static const struct poptOption OWN[] = {
     {"rank", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &rank, 0, "Which rank", "N"},
     {"steps", '\0', POPT_ARG_LONGLONG, &steps, 0, "Stop after N optimizer steps", "N"},
     {"strict", '\0', POPT_ARG_NONE, &is_strict, 0, "Calls that are answered by guess fail", NULL},
+    {"booleans", '\0', POPT_ARG_ARGV, &booleans, 0,
+     "Answer booleans that the device would compute: likely, false, true, flip:N (every N-th is "
+     "true), or LINE=one of them; several times",
+     "RULE"},
     {"set", '\0', POPT_ARG_STRING, &settings, 0, "Further settings of the stand-in",
      "KEY:VALUE,..."},
     {"assert-peak", '\0', POPT_ARG_STRING, &assert_peak, 0,
@@ -55,7 +60,8 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
                             .steps = (uint64_t)steps,
                             .is_strict = is_strict != 0,
                             .keeps_stdout = wants_json != 0,
-                            .settings = settings};
+                            .settings = settings,
+                            .booleans = booleans};
     *peak_max = 0;
     if (dryrun_find_gpu(gpu, &out->gpu) != ALLOT_STATUS_OK) {
         cli_fail(ALLOT_STATUS_NOT_FOUND);

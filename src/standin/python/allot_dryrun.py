@@ -48,7 +48,9 @@ class Recorder:
             "schema": SCHEMA, "pid": self.pid, "argv": sys.orig_argv, "python": sys.executable,
             "torch": None, "cuda": None, "hip": None,
             "steps": 0, "devices": [], "oom": [], "exception": None, "problems": [],
+            "assumptions": {},
         }  # fmt: skip
+        self.peaks = {}  # by device: what memory_stats() said before the program reset its peaks
 
     def guard(self, what, call):
         """Call; a failure becomes a problem in the report, not in the program."""
@@ -69,6 +71,7 @@ class Recorder:
         self.guard("recording", self.keep_recording)
         self.guard("recording", lambda: torch.cuda._lazy_call(self.start))
         self.guard("counting steps", self.count_steps)
+        self.guard("peaks", self.keep_peaks)
         self.guard("ranks", self.prepare_ranks)
 
     def prepare_ranks(self):
@@ -80,6 +83,35 @@ class Recorder:
             if alone.wanted() is not None:
                 alone.install(self.torch, objects.replace_everywhere)
             ranks.watch_rank(self, objects.replace_everywhere)
+
+    def generation_imported(self, utils):
+        self.guard(
+            "generate()",
+            lambda: load("allot_dryrun_generate").end_at_maximum_length(utils, self.assume),
+        )
+
+    def assume(self, text):
+        self.result["assumptions"][text] = self.result["assumptions"].get(text, 0) + 1
+
+    def keep_peaks(self):
+        """The program may reset the peaks that it sees; ours stay."""
+        for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
+            original = getattr(self.torch._C, name, None)
+            if original is not None:
+                setattr(self.torch._C, name, functools.partial(self.reset_peaks, original))
+
+    def reset_peaks(self, original, device):
+        self.guard("peaks", lambda: self.peaks_of(device))
+        return original(device)
+
+    def peaks_of(self, device):
+        """Peaks of a device since it was first used; {} if it was not."""
+        stats = self.torch.cuda.memory_stats(device)
+        peaks = self.peaks.setdefault(device, {})
+        for key in ("allocated", "requested", "reserved") if stats else ():
+            peak = stats[f"{key}_bytes.all.peak"]
+            peaks[f"{key}_peak"] = max(peak, peaks.get(f"{key}_peak", 0))
+        return peaks
 
     def keep_recording(self):
         """The program may switch recording on and off as it likes; it stays on."""
@@ -180,9 +212,7 @@ class Recorder:
             self.result["devices"].append(
                 {
                     "device": device,
-                    "allocated_peak": stats["allocated_bytes.all.peak"],
-                    "requested_peak": stats["requested_bytes.all.peak"],
-                    "reserved_peak": stats["reserved_bytes.all.peak"],
+                    **self.peaks_of(device),
                     "retries": stats["num_alloc_retries"],
                     "ooms": stats["num_ooms"],
                 }
@@ -303,18 +333,19 @@ class AfterImport(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
 
         def load_and_tell(module):
+            # Not when it is looked for: programs look whether a package is there long before.
+            sys.meta_path.remove(self)
+            self.before()
             load(module)
             self.callback(module)
 
         spec.loader.exec_module = load_and_tell
-        self.before()
         return spec
 
 
@@ -329,6 +360,12 @@ def install():
     sys.meta_path.insert(
         0, AfterImport("torch", before_torch, lambda m: after_torch(lambda: recorder.torch_imported(m)))
     )
+    sys.meta_path.insert(
+        0,
+        AfterImport("transformers.generation.utils", lambda: None, recorder.generation_imported),
+    )
+    # A switch of transformers: checks of values that the device computes would fail.
+    os.environ.setdefault("TRANSFORMERS_DISABLE_TORCH_CHECK", "1")
     atexit.register(recorder.finish)
     recorder.watch_sudden_ends()
     before = sys.excepthook
