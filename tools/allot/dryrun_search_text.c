@@ -171,6 +171,13 @@ static void print_limit(const dryrun_fit *fit)
     }
 }
 
+/** What a limit leaves out. */
+static void print_context(const dryrun_request *request)
+{
+    printf("  CUDA context     %s on %s comes on top (an assumption, with the card's profile)\n",
+           dryrun_size_text(request->gpu.memory_context), request->gpu.id);
+}
+
 static void print_fit_card(const dryrun_fit *fit)
 {
     if (fit->card == NULL) {
@@ -205,6 +212,7 @@ static void print_fit(const dryrun_request *request, const dryrun_answer *answer
         printf("\nthe least memory is not known: the search ended with that run\n");
     } else {
         print_limit(&answer->least->fit);
+        print_context(request);
         print_fit_card(&answer->least->fit);
     }
     if (answer->compared_count > 1) {
@@ -259,12 +267,30 @@ static void print_sweep(const dryrun_request *request, const dryrun_answer *answ
     printf("\n  %u runs\n", (unsigned)answer->series.count);
 }
 
+/** Less is left than what allot advise calls tight. */
+static bool is_tight(const dryrun_attempt *run)
+{
+    const uint64_t total = run->result.device_total;
+    const uint64_t spare = total - run->result.device_peak;
+    return run->verdict == DRYRUN_FITS &&
+           (run->result.retries != 0 || spare < total / 50 || spare < UINT64_C(256) << 20);
+}
+
+static void print_one(const dryrun_request *request, const dryrun_answer *answer)
+{
+    const dryrun_attempt *const run = answer->run;
+    dryrun_print(request, &run->result, run->verdict);
+    print_advice(&answer->advice);
+    if (!answer->advice.is_made && run->result.has_peaks && is_tight(run)) {
+        printf("\nit is tight: --advise searches better settings and tries them\n");
+    }
+}
+
 void dryrun_print_answer(const dryrun_request *request, const dryrun_answer *answer)
 {
     switch (answer->question) {
     case DRYRUN_ASK_ONE:
-        dryrun_print(request, &answer->run->result, answer->run->verdict);
-        print_advice(&answer->advice);
+        print_one(request, answer);
         break;
     case DRYRUN_ASK_CONFS:
         print_confs(request, answer);

@@ -132,7 +132,7 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
     printf("  steps            %" PRIu64 "\n", result->steps);
     allot_gpu smallest;
     if (verdict == DRYRUN_FITS && dryrun_smallest_card(result->reserved_peak, &smallest)) {
-        printf("  smallest card    %s (%s)\n", smallest.id,
+        printf("  smallest card    %s (%s), by its memory alone: --fit runs on it\n", smallest.id,
                dryrun_size_text(smallest.memory_total));
     }
     if (request->events[0] == 'i') {
