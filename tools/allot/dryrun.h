@@ -90,6 +90,7 @@ typedef struct dryrun_result {
     uint64_t refusals;     /**< Requests to the driver that the device had no room for. */
     uint64_t refused_size; /**< Bytes of the first. */
     bool has_peaks;
+    uint32_t device; /**< Of the program's, the one whose peaks these are. */
     uint64_t allocated_peak;
     uint64_t reserved_peak;
     uint64_t retries;

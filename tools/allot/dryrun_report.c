@@ -102,6 +102,7 @@ static void read_peaks(yajl_val array, dryrun_result *out)
         out->has_peaks = true;
         out->retries += number(from, "retries");
         if (number(from, "reserved_peak") >= out->reserved_peak) {
+            out->device = (uint32_t)number(from, "device");
             out->reserved_peak = number(from, "reserved_peak");
             out->allocated_peak = number(from, "allocated_peak");
         }

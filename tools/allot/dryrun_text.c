@@ -165,7 +165,7 @@ static void print_holders(const dryrun_result *result)
         allot_trace_read(result->snapshot, NULL, &trace) != ALLOT_STATUS_OK) {
         return;
     }
-    if (allot_history_create(trace, 0, NULL, &history) == ALLOT_STATUS_OK &&
+    if (allot_history_create(trace, result->device, NULL, &history) == ALLOT_STATUS_OK &&
         allot_history_find(history, "peak", &event) == ALLOT_STATUS_OK) {
         const allot_report_options options = cli_report_options(false, 8, NULL);
         const allot_sink sink = allot_sink_stdio(stdout);
