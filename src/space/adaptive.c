@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * First fit from both ends, told apart by what was seen. Requests of one power of two and one tag
+ * are a kind; each kind knows how long its ranges lived, counted in requests. A kind whose ranges
+ * go clearly sooner than those of the space as a whole is placed from the high end, every other
+ * from the low end, so that what stays is not strewn among what goes.
+ *
+ * "Clearly" is a factor of four in the mean of the logarithm. Where sizes and lifetimes have
+ * nothing to do with each other no kind stands out, and this is first fit.
+ *
+ * Invariants: of a used range, links[0] is the number of the request that made it, links[1] its
+ * kind.
+ */
+#include <stdlib.h>
+
+#include "space/first_fit.h"
+#include "space/ranges.h"
+
+enum {
+    KINDS_LOG2 = 10,
+    KINDS = 1 << KINDS_LOG2,
+    SCALE = 256,          /**< Logarithms are kept in 1/256. */
+    SAMPLES_MIN = 8,      /**< Before that a kind is not judged. */
+    WEIGHT_LOG2 = 4,      /**< A new sample counts 1/16 in a kind's mean, */
+    WEIGHT_ALL_LOG2 = 10, /**< 1/1024 in that of all. */
+    FACTOR_LOG2 = 2,      /**< Four times sooner. */
+};
+
+typedef struct lifetime {
+    int32_t mean; /**< Of log2(requests), times SCALE. */
+    uint32_t samples;
+} lifetime;
+
+typedef struct adaptive_index {
+    range_index by_offset;
+    lifetime all;
+    lifetime kinds[KINDS];
+} adaptive_index;
+
+static allot_status init(allot_space *space, const allot_space_options *options)
+{
+    (void)options;
+    adaptive_index *const index = calloc(1, sizeof *index);
+    if (index == NULL) {
+        return alloti_fail_memory(sizeof *index);
+    }
+    range_index_init(&index->by_offset, false);
+    space->index = index;
+    return ALLOT_STATUS_OK;
+}
+
+static void fini(allot_space *space)
+{
+    adaptive_index *const index = space->index;
+    range_index_fini(&index->by_offset);
+    free(index);
+}
+
+static range_index *tree_of(const allot_space *space)
+{
+    adaptive_index *const index = space->index;
+    return &index->by_offset;
+}
+
+static allot_status reserve(allot_space *space)
+{
+    return range_index_reserve(tree_of(space), 2);
+}
+
+/** Fibonacci hashing (Knuth, The Art of Computer Programming, vol. 3, 6.4). */
+static uint32_t kind_of(uint64_t size, uint32_t tag)
+{
+    const uint64_t key = (uint64_t)tag << 6 | alloti_log2(size);
+    return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KINDS_LOG2));
+}
+
+/** Logarithm of a lifetime, times SCALE, linear between powers of two. */
+static int32_t scaled_log2(uint32_t requests)
+{
+    const uint64_t value = (uint64_t)requests + 1;
+    const unsigned whole = alloti_log2(value);
+    const uint64_t rest = value - (UINT64_C(1) << whole);
+    return (int32_t)(whole * SCALE + (rest * SCALE >> whole));
+}
+
+static void learn(lifetime *l, int32_t sample, unsigned weight_log2)
+{
+    l->mean += l->samples == 0 ? sample : (sample - l->mean) / (1 << weight_log2);
+    l->samples += l->samples < UINT32_MAX ? 1 : 0;
+}
+
+static bool goes_soon(const adaptive_index *index, uint32_t kind)
+{
+    const lifetime *const own = &index->kinds[kind];
+    return own->samples >= SAMPLES_MIN && own->mean + FACTOR_LOG2 * SCALE <= index->all.mean;
+}
+
+static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
+{
+    const adaptive_index *const index = space->index;
+    const uint32_t kind = kind_of(size, tag);
+    uint64_t offset = 0;
+    const uint32_t found = goes_soon(index, kind)
+                               ? first_fit_highest(&index->by_offset, size, align, &offset)
+                               : first_fit_lowest(&index->by_offset, size, align, &offset);
+    if (found == ALLOT_NONE) {
+        return ALLOT_NONE;
+    }
+    const uint32_t id = range_carve(&alloti_adaptive_ops, space, found, offset, size);
+    space->ranges[id].links[0] = (uint32_t)space->alloc_count;
+    space->ranges[id].links[1] = kind;
+    return id;
+}
+
+static void release(allot_space *space, uint32_t id)
+{
+    adaptive_index *const index = space->index;
+    const uint32_t lived = (uint32_t)space->alloc_count - space->ranges[id].links[0];
+    const int32_t sample = scaled_log2(lived);
+    learn(&index->kinds[space->ranges[id].links[1]], sample, WEIGHT_LOG2);
+    learn(&index->all, sample, WEIGHT_ALL_LOG2);
+    (void)range_merge(&alloti_adaptive_ops, space, id);
+}
+
+static void add(allot_space *space, uint32_t id)
+{
+    range_index_insert(tree_of(space), first_fit_entry(space, id));
+}
+
+static void take(allot_space *space, uint32_t id)
+{
+    range_index_remove(tree_of(space), space->ranges[id].offset, space->ranges[id].size);
+}
+
+static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
+{
+    (void)old_size;
+    range_index_change(tree_of(space), old_offset, first_fit_entry(space, id));
+}
+
+static bool resize(allot_space *space, uint32_t id, uint64_t size)
+{
+    return range_resize(&alloti_adaptive_ops, space, id, size);
+}
+
+static uint64_t largest(const allot_space *space)
+{
+    return range_index_largest(tree_of(space));
+}
+
+static const char *check(const allot_space *space)
+{
+    return range_index_check(tree_of(space), space->free_count) ? NULL
+                                                                : "the tree by address is wrong";
+}
+
+const space_ops alloti_adaptive_ops = {
+    .places = 2,
+    .init = init,
+    .fini = fini,
+    .reserve = reserve,
+    .round = range_round,
+    .alloc = alloc,
+    .free = release,
+    .resize = resize,
+    .add = add,
+    .remove = take,
+    .change = change,
+    .largest = largest,
+    .check = check,
+};

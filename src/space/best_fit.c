@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "space/range_index.h"
+#include "space/ranges.h"
+
+static allot_status init(allot_space *space, const allot_space_options *options)
+{
+    (void)options;
+    range_index *const index = malloc(sizeof *index);
+    if (index == NULL) {
+        return alloti_fail_memory(sizeof *index);
+    }
+    range_index_init(index, true);
+    space->index = index;
+    return ALLOT_STATUS_OK;
+}
+
+static void fini(allot_space *space)
+{
+    range_index_fini(space->index);
+    free(space->index);
+}
+
+static allot_status reserve(allot_space *space)
+{
+    return range_index_reserve(space->index, 2); /* a change inserts, and what is left behind too */
+}
+
+static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
+{
+    (void)tag;
+    range_entry found = {.first = size};
+    while (range_index_smallest(space->index, found.first, found.second, &found)) {
+        uint64_t offset = 0;
+        const space_range *const range = &space->ranges[found.id];
+        if (space_fits(range, size, align, &offset)) {
+            return range_carve(&alloti_best_fit_ops, space, found.id, offset, size);
+        }
+        found.second++;
+    }
+    return ALLOT_NONE;
+}
+
+static void add(allot_space *space, uint32_t id)
+{
+    range_index_insert(space->index, (range_entry){.first = space->ranges[id].size,
+                                                   .second = space->ranges[id].offset,
+                                                   .id = id});
+}
+
+static void take(allot_space *space, uint32_t id)
+{
+    range_index_remove(space->index, space->ranges[id].size, space->ranges[id].offset);
+}
+
+static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
+{
+    range_index_remove(space->index, old_size, old_offset);
+    add(space, id);
+}
+
+static void release(allot_space *space, uint32_t id)
+{
+    (void)range_merge(&alloti_best_fit_ops, space, id);
+}
+
+static bool resize(allot_space *space, uint32_t id, uint64_t size)
+{
+    return range_resize(&alloti_best_fit_ops, space, id, size);
+}
+
+static uint64_t largest(const allot_space *space)
+{
+    return range_index_largest(space->index);
+}
+
+static const char *check(const allot_space *space)
+{
+    return range_index_check(space->index, space->free_count) ? NULL : "the tree by size is wrong";
+}
+
+const space_ops alloti_best_fit_ops = {
+    .places = 2,
+    .init = init,
+    .fini = fini,
+    .reserve = reserve,
+    .round = range_round,
+    .alloc = alloc,
+    .free = release,
+    .resize = resize,
+    .add = add,
+    .remove = take,
+    .change = change,
+    .largest = largest,
+    .check = check,
+};

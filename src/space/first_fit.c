@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "space/first_fit.h"
+#include "space/ranges.h"
+
+#include <stdlib.h>
+
+static allot_status init(allot_space *space, const allot_space_options *options)
+{
+    (void)options;
+    range_index *const index = malloc(sizeof *index);
+    if (index == NULL) {
+        return alloti_fail_memory(sizeof *index);
+    }
+    range_index_init(index, false);
+    space->index = index;
+    return ALLOT_STATUS_OK;
+}
+
+static void fini(allot_space *space)
+{
+    range_index_fini(space->index);
+    free(space->index);
+}
+
+static allot_status reserve(allot_space *space)
+{
+    return range_index_reserve(space->index, 1);
+}
+
+static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
+{
+    (void)tag;
+    uint64_t offset = 0;
+    const uint32_t id = first_fit_lowest(space->index, size, align, &offset);
+    return id == ALLOT_NONE ? ALLOT_NONE
+                            : range_carve(&alloti_first_fit_ops, space, id, offset, size);
+}
+
+static void add(allot_space *space, uint32_t id)
+{
+    range_index_insert(space->index, first_fit_entry(space, id));
+}
+
+static void take(allot_space *space, uint32_t id)
+{
+    range_index_remove(space->index, space->ranges[id].offset, space->ranges[id].size);
+}
+
+static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
+{
+    (void)old_size;
+    range_index_change(space->index, old_offset, first_fit_entry(space, id));
+}
+
+static void release(allot_space *space, uint32_t id)
+{
+    (void)range_merge(&alloti_first_fit_ops, space, id);
+}
+
+static bool resize(allot_space *space, uint32_t id, uint64_t size)
+{
+    return range_resize(&alloti_first_fit_ops, space, id, size);
+}
+
+static uint64_t largest(const allot_space *space)
+{
+    return range_index_largest(space->index);
+}
+
+static const char *check(const allot_space *space)
+{
+    return range_index_check(space->index, space->free_count) ? NULL
+                                                              : "the tree by address is wrong";
+}
+
+const space_ops alloti_first_fit_ops = {
+    .places = 2,
+    .init = init,
+    .fini = fini,
+    .reserve = reserve,
+    .round = range_round,
+    .alloc = alloc,
+    .free = release,
+    .resize = resize,
+    .add = add,
+    .remove = take,
+    .change = change,
+    .largest = largest,
+    .check = check,
+};
