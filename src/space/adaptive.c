@@ -101,8 +101,8 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     const uint32_t kind = kind_of(size, tag);
     uint64_t offset = 0;
     const uint32_t found = goes_soon(index, kind)
-                               ? first_fit_highest(&index->by_offset, size, align, &offset)
-                               : first_fit_lowest(&index->by_offset, size, align, &offset);
+                               ? first_fit_highest(&index->by_offset, space, size, align, &offset)
+                               : first_fit_lowest(&index->by_offset, space, size, align, &offset);
     if (found == ALLOT_NONE) {
         return ALLOT_NONE;
     }
@@ -124,18 +124,19 @@ static void release(allot_space *space, uint32_t id)
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(tree_of(space), first_fit_entry(space, id));
+    range_index_insert(tree_of(space), space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(tree_of(space), space->ranges[id].offset, space->ranges[id].size);
+    range_index_remove(tree_of(space), space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
+    (void)old_offset;
     (void)old_size;
-    range_index_change(tree_of(space), old_offset, first_fit_entry(space, id));
+    range_index_change(tree_of(space), space, id);
 }
 
 static bool resize(allot_space *space, uint32_t id, uint64_t size)
@@ -150,8 +151,9 @@ static uint64_t largest(const allot_space *space)
 
 static const char *check(const allot_space *space)
 {
-    return range_index_check(tree_of(space), space->free_count) ? NULL
-                                                                : "the tree by address is wrong";
+    return range_index_check(tree_of(space), space, space->free_count)
+               ? NULL
+               : "the tree by address is wrong";
 }
 
 const space_ops alloti_adaptive_ops = {

@@ -30,33 +30,31 @@ static allot_status reserve(allot_space *space)
 static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
 {
     (void)tag;
-    range_entry found = {.first = size};
-    while (range_index_smallest(space->index, found.first, found.second, &found)) {
-        uint64_t offset = 0;
-        const space_range *const range = &space->ranges[found.id];
-        if (space_fits(range, size, align, &offset)) {
-            return range_carve(&alloti_best_fit_ops, space, found.id, offset, size);
-        }
-        found.second++;
+    uint64_t offset = 0;
+    uint32_t id = range_index_smallest(space->index, size, 0);
+    while (id != ALLOT_NONE && !space_fits(&space->ranges[id], size, align, &offset)) {
+        const space_range *const range = &space->ranges[id];
+        id = range_index_smallest(space->index, range->size, range->offset + 1);
     }
-    return ALLOT_NONE;
+    return id == ALLOT_NONE ? ALLOT_NONE
+                            : range_carve(&alloti_best_fit_ops, space, id, offset, size);
 }
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(space->index, (range_entry){.first = space->ranges[id].size,
-                                                   .second = space->ranges[id].offset,
-                                                   .id = id});
+    range_index_insert(space->index, space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(space->index, space->ranges[id].size, space->ranges[id].offset);
+    range_index_remove(space->index, space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
-    range_index_remove(space->index, old_size, old_offset);
+    (void)old_offset;
+    (void)old_size;
+    take(space, id);
     add(space, id);
 }
 
@@ -77,7 +75,8 @@ static uint64_t largest(const allot_space *space)
 
 static const char *check(const allot_space *space)
 {
-    return range_index_check(space->index, space->free_count) ? NULL : "the tree by size is wrong";
+    return range_index_check(space->index, space, space->free_count) ? NULL
+                                                                     : "the tree by size is wrong";
 }
 
 const space_ops alloti_best_fit_ops = {

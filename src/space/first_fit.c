@@ -31,25 +31,26 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
 {
     (void)tag;
     uint64_t offset = 0;
-    const uint32_t id = first_fit_lowest(space->index, size, align, &offset);
+    const uint32_t id = first_fit_lowest(space->index, space, size, align, &offset);
     return id == ALLOT_NONE ? ALLOT_NONE
                             : range_carve(&alloti_first_fit_ops, space, id, offset, size);
 }
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(space->index, first_fit_entry(space, id));
+    range_index_insert(space->index, space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(space->index, space->ranges[id].offset, space->ranges[id].size);
+    range_index_remove(space->index, space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
+    (void)old_offset;
     (void)old_size;
-    range_index_change(space->index, old_offset, first_fit_entry(space, id));
+    range_index_change(space->index, space, id);
 }
 
 static void release(allot_space *space, uint32_t id)
@@ -69,8 +70,9 @@ static uint64_t largest(const allot_space *space)
 
 static const char *check(const allot_space *space)
 {
-    return range_index_check(space->index, space->free_count) ? NULL
-                                                              : "the tree by address is wrong";
+    return range_index_check(space->index, space, space->free_count)
+               ? NULL
+               : "the tree by address is wrong";
 }
 
 const space_ops alloti_first_fit_ops = {

@@ -7,16 +7,14 @@
 
 #include "core/array.h"
 
-/* Nodes split in halves, so 2^32 entries need at most 32 / (log2(RANGE_NODE_MAX) - 1) levels. */
-enum { LEVELS_MAX = 12, HALF = RANGE_NODE_MAX / 2 };
-_Static_assert(LEVELS_MAX * 4 >= 32, "a path holds the highest tree");
+enum { HALF = RANGE_NODE_MAX / 2 };
 
-/** The way from the root to an entry. [0] is the leaf. */
-typedef struct path {
-    uint32_t node[LEVELS_MAX];
-    uint32_t at[LEVELS_MAX];
-    uint32_t height;
-} path;
+/** What an entry of a node says. */
+typedef struct range_entry {
+    uint64_t first;
+    uint64_t second;
+    uint32_t ref;
+} range_entry;
 
 void range_index_init(range_index *index, bool is_by_size)
 {
@@ -35,18 +33,18 @@ allot_status range_index_reserve(range_index *index, uint32_t count)
     const uint64_t levels =
         index->root == ALLOT_NONE ? 1 : (uint64_t)index->nodes[index->root].level + 2;
     const uint64_t need = count * levels;
-    if (index->free_count >= need) {
+    if (index->free_count >= need || index->used + need <= index->capacity) {
         return ALLOT_STATUS_OK;
     }
-    return alloti_array_reserve(&index->nodes, &index->capacity,
-                                index->used + need - index->free_count, sizeof *index->nodes);
+    return alloti_array_reserve(&index->nodes, &index->capacity, index->used + need,
+                                sizeof *index->nodes);
 }
 
 static uint32_t take_node(range_index *index, uint32_t level)
 {
     uint32_t taken = index->free_node;
     if (taken != ALLOT_NONE) {
-        index->free_node = index->nodes[taken].level;
+        index->free_node = index->nodes[taken].parent;
         index->free_count--;
     } else {
         assert(index->used < index->capacity);
@@ -54,84 +52,90 @@ static uint32_t take_node(range_index *index, uint32_t level)
     }
     index->nodes[taken].count = 0;
     index->nodes[taken].level = level;
+    index->nodes[taken].parent = ALLOT_NONE;
+    index->nodes[taken].largest = 0;
     return taken;
 }
 
 static void give_node(range_index *index, uint32_t node)
 {
-    index->nodes[node].level = index->free_node;
+    index->nodes[node].parent = index->free_node;
     index->free_node = node;
     index->free_count++;
 }
 
 /* ---- searching ---- */
 
-/** Number of entries whose key is at or below (first, second): one more than where it belongs. */
+/** Whether an entry is at or below a key. */
+static inline bool is_up_to(const range_index *index, const range_node *node, uint32_t at,
+                            uint64_t first, uint64_t second)
+{
+    const bool is_tied = index->is_by_size && node->first[at] == first;
+    return is_tied ? node->second[at] <= second : node->first[at] <= first;
+}
+
+/**
+ * Number of entries whose key is at or below (first, second). The halves are chosen by arithmetic:
+ * a branch here would be guessed wrong every other time.
+ */
 static uint32_t count_up_to(const range_index *index, const range_node *node, uint64_t first,
                             uint64_t second)
 {
-    uint32_t low = 0;
-    uint32_t high = node->count;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        const bool is_up_to =
-            node->first[middle] < first || (node->first[middle] == first &&
-                                            (!index->is_by_size || node->second[middle] <= second));
-        low = is_up_to ? middle + 1 : low;
-        high = is_up_to ? high : middle;
+    uint32_t base = 0;
+    uint32_t length = node->count;
+    while (length > 1) {
+        const uint32_t half = length / 2;
+        base += is_up_to(index, node, base + half - 1, first, second) ? half : 0;
+        length -= half;
     }
-    return low;
+    return base + (is_up_to(index, node, base, first, second) ? 1 : 0);
 }
 
-/** Go down to the leaf where a key is or belongs. at[]: the last entry at or below the key, else 0;
- * in the leaf the number of entries at or below it. */
-static void descend(const range_index *index, uint64_t first, uint64_t second, path *out)
+/** The leaf where a key is or belongs. */
+static uint32_t descend(const range_index *index, uint64_t first, uint64_t second)
 {
     uint32_t node = index->root;
-    uint32_t level = index->nodes[node].level;
-    assert(level < LEVELS_MAX);
-    out->height = level + 1;
-    for (;; level--) {
+    while (index->nodes[node].level != 0) {
         const range_node *const n = &index->nodes[node];
         const uint32_t count = count_up_to(index, n, first, second);
-        out->node[level] = node;
-        if (level == 0) {
-            out->at[0] = count;
-            return;
-        }
-        out->at[level] = count == 0 ? 0 : count - 1;
-        node = n->ref[out->at[level]];
+        node = n->ref[count == 0 ? 0 : count - 1];
     }
+    return node;
 }
 
-static range_entry entry_at(const range_node *leaf, uint32_t at)
+/** Where a node's entry for this id or child is; it is there. */
+static uint32_t place_of(const range_node *node, uint32_t ref)
 {
-    return (range_entry){.first = leaf->first[at], .second = leaf->second[at], .id = leaf->ref[at]};
+    uint32_t at = 0;
+    while (node->ref[at] != ref) {
+        at++;
+    }
+    assert(at < node->count);
+    return at;
 }
 
-/** The first entry below an inner entry, or of a leaf from `at` on, that is large enough. */
-static bool lowest_below(const range_index *index, uint32_t node, uint32_t at, uint64_t size,
-                         range_entry *out)
+/** The first range at or after an entry of a node that is large enough. */
+static uint32_t lowest_below(const range_index *index, uint32_t node, uint32_t at, uint64_t size)
 {
-    for (;;) {
-        const range_node *const n = &index->nodes[node];
-        while (at < n->count && n->second[at] < size) {
+    const range_node *n = &index->nodes[node];
+    while (at < n->count && n->second[at] < size) {
+        at++;
+    }
+    if (at == n->count) {
+        return ALLOT_NONE;
+    }
+    while (n->level != 0) { /* from here on it is known to be there */
+        n = &index->nodes[n->ref[at]];
+        at = 0;
+        while (n->second[at] < size) {
             at++;
         }
-        if (at == n->count) {
-            return false;
-        }
-        if (n->level == 0) {
-            *out = entry_at(n, at);
-            return true;
-        }
-        node = n->ref[at];
-        at = 0;
     }
+    return n->ref[at];
 }
 
-static bool highest_below(const range_index *index, uint32_t node, uint32_t end, uint64_t size,
-                          range_entry *out)
+/** The last range before an entry of a node that is large enough. */
+static uint32_t highest_below(const range_index *index, uint32_t node, uint32_t end, uint64_t size)
 {
     for (;;) {
         const range_node *const n = &index->nodes[node];
@@ -140,77 +144,76 @@ static bool highest_below(const range_index *index, uint32_t node, uint32_t end,
             at--;
         }
         if (at == 0) {
-            return false;
-        }
-        if (n->level == 0) {
-            *out = entry_at(n, at - 1);
-            return true;
+            return ALLOT_NONE;
         }
         node = n->ref[at - 1];
+        if (n->level == 0) {
+            return node;
+        }
         end = index->nodes[node].count;
     }
 }
 
-bool range_index_lowest(const range_index *index, uint64_t offset, uint64_t size, range_entry *out)
+uint32_t range_index_lowest(const range_index *index, uint64_t offset, uint64_t size)
 {
     if (index->root == ALLOT_NONE) {
-        return false;
+        return ALLOT_NONE;
     }
     if (offset == 0) {
-        return lowest_below(index, index->root, 0, size, out);
+        return lowest_below(index, index->root, 0, size);
     }
-    path way;
-    descend(index, offset - 1, 0, &way);
-    bool is_found = lowest_below(index, way.node[0], way.at[0], size, out);
-    for (uint32_t level = 1; !is_found && level < way.height; level++) {
-        is_found = lowest_below(index, way.node[level], way.at[level] + 1, size, out);
+    uint32_t node = descend(index, offset - 1, 0);
+    uint32_t at = count_up_to(index, &index->nodes[node], offset - 1, 0);
+    uint32_t found = lowest_below(index, node, at, size);
+    while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
+        const uint32_t parent = index->nodes[node].parent;
+        at = place_of(&index->nodes[parent], node) + 1;
+        node = parent;
+        found = lowest_below(index, node, at, size);
     }
-    return is_found;
+    return found;
 }
 
-bool range_index_highest(const range_index *index, uint64_t offset, uint64_t size, range_entry *out)
+uint32_t range_index_highest(const range_index *index, uint64_t offset, uint64_t size)
 {
     if (index->root == ALLOT_NONE || offset == 0) {
-        return false;
+        return ALLOT_NONE;
     }
-    path way;
-    descend(index, offset - 1, 0, &way);
-    bool is_found = highest_below(index, way.node[0], way.at[0], size, out);
-    for (uint32_t level = 1; !is_found && level < way.height; level++) {
-        is_found = highest_below(index, way.node[level], way.at[level], size, out);
+    uint32_t node = descend(index, offset - 1, 0);
+    uint32_t at = count_up_to(index, &index->nodes[node], offset - 1, 0);
+    uint32_t found = highest_below(index, node, at, size);
+    while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
+        const uint32_t parent = index->nodes[node].parent;
+        at = place_of(&index->nodes[parent], node);
+        node = parent;
+        found = highest_below(index, node, at, size);
     }
-    return is_found;
+    return found;
 }
 
-bool range_index_smallest(const range_index *index, uint64_t size, uint64_t offset,
-                          range_entry *out)
+uint32_t range_index_smallest(const range_index *index, uint64_t size, uint64_t offset)
 {
-    if (index->root == ALLOT_NONE) {
-        return false;
+    if (index->root == ALLOT_NONE || size == 0) {
+        return ALLOT_NONE;
     }
-    path way;
-    if (offset == 0) { /* what lies before every pair of this size */
-        descend(index, size == 0 ? 0 : size - 1, UINT64_MAX, &way);
-    } else {
-        descend(index, size, offset - 1, &way);
-    }
-    const range_node *node = &index->nodes[way.node[0]];
-    if (way.at[0] < node->count) {
-        *out = entry_at(node, way.at[0]);
-        return true;
-    }
-    for (uint32_t level = 1; level < way.height; level++) {
-        node = &index->nodes[way.node[level]];
-        if (way.at[level] + 1 < node->count) {
-            uint32_t next = node->ref[way.at[level] + 1];
-            while (index->nodes[next].level != 0) {
-                next = index->nodes[next].ref[0];
-            }
-            *out = entry_at(&index->nodes[next], 0);
-            return true;
+    /* The last key before the wanted one. */
+    const uint64_t first = offset == 0 ? size - 1 : size;
+    const uint64_t second = offset == 0 ? UINT64_MAX : offset - 1;
+    uint32_t node = descend(index, first, second);
+    uint32_t at = count_up_to(index, &index->nodes[node], first, second);
+    while (at == index->nodes[node].count) {
+        const uint32_t parent = index->nodes[node].parent;
+        if (parent == ALLOT_NONE) {
+            return ALLOT_NONE;
         }
+        at = place_of(&index->nodes[parent], node) + 1;
+        node = parent;
     }
-    return false;
+    uint32_t found = index->nodes[node].ref[at];
+    for (uint32_t level = index->nodes[node].level; level > 0; level--) {
+        found = index->nodes[found].ref[0];
+    }
+    return found;
 }
 
 static uint64_t largest_of(const range_node *node)
@@ -229,7 +232,7 @@ uint64_t range_index_largest(const range_index *index)
     }
     const range_node *node = &index->nodes[index->root];
     if (!index->is_by_size) {
-        return largest_of(node);
+        return node->largest;
     }
     while (node->level != 0) {
         node = &index->nodes[node->ref[node->count - 1]];
@@ -239,20 +242,27 @@ uint64_t range_index_largest(const range_index *index)
 
 /* ---- changing ---- */
 
-/** What the entry for this node says in its parent. */
+static range_entry entry_for(const range_index *index, const allot_space *space, uint32_t id)
+{
+    const space_range *const range = &space->ranges[id];
+    return index->is_by_size
+               ? (range_entry){.first = range->size, .second = range->offset, .ref = id}
+               : (range_entry){.first = range->offset, .second = range->size, .ref = id};
+}
+
+/** What a parent says of a node. */
 static range_entry summary_of(const range_index *index, uint32_t node)
 {
     const range_node *const n = &index->nodes[node];
-    return (range_entry){.first = n->first[0],
-                         .second = index->is_by_size ? n->second[0] : largest_of(n),
-                         .id = node};
+    return (range_entry){
+        .first = n->first[0], .second = index->is_by_size ? n->second[0] : n->largest, .ref = node};
 }
 
 static void put_at(range_node *node, uint32_t at, range_entry entry)
 {
     node->first[at] = entry.first;
     node->second[at] = entry.second;
-    node->ref[at] = entry.id;
+    node->ref[at] = entry.ref;
 }
 
 static void insert_at(range_node *node, uint32_t at, range_entry entry)
@@ -274,147 +284,219 @@ static void remove_at(range_node *node, uint32_t at)
     memmove(node->ref + at, node->ref + at + 1, tail * sizeof node->ref[0]);
 }
 
-/** Write the summaries of the nodes on a way anew, from `level` upwards, as far as they change. */
-static void refresh(range_index *index, const path *way, uint32_t level)
+/** Say below whose node an entry now is. */
+static void set_home(range_index *index, allot_space *space, uint32_t node, uint32_t at)
 {
-    for (; level + 1 < way->height; level++) {
-        const range_entry now = summary_of(index, way->node[level]);
-        range_node *const parent = &index->nodes[way->node[level + 1]];
-        const uint32_t at = way->at[level + 1];
-        if (parent->first[at] == now.first && parent->second[at] == now.second) {
+    const range_node *const n = &index->nodes[node];
+    if (n->level == 0) {
+        space->ranges[n->ref[at]].links[0] = node;
+    } else {
+        index->nodes[n->ref[at]].parent = node;
+    }
+}
+
+/** The largest second value of a node in which one was `old` and is `now`; 0: not there. */
+static uint64_t largest_after(const range_node *node, uint64_t old, uint64_t now)
+{
+    if (now >= node->largest) {
+        return now;
+    }
+    return old == node->largest ? largest_of(node) : node->largest;
+}
+
+/**
+ * Correct what is said of a node in which one second value was `old` and is `now`, here and above,
+ * as far as it changes. `is_first`: its smallest key may be another.
+ */
+static void refresh(range_index *index, uint32_t node, uint64_t old, uint64_t now, bool is_first)
+{
+    for (;;) {
+        range_node *const n = &index->nodes[node];
+        const uint64_t had = n->largest;
+        if (!index->is_by_size) {
+            n->largest = largest_after(n, old, now);
+        }
+        if ((n->largest == had && !is_first) || n->parent == ALLOT_NONE) {
             return;
         }
-        put_at(parent, at, now);
+        range_node *const parent = &index->nodes[n->parent];
+        const uint32_t at = place_of(parent, node);
+        if (is_first) {
+            parent->first[at] = n->first[0];
+        }
+        parent->second[at] = index->is_by_size ? n->second[0] : n->largest;
+        is_first = is_first && at == 0;
+        old = had;
+        now = n->largest;
+        node = n->parent;
     }
 }
 
 /** Move the upper half of a full node to a new one; returns that. */
-static uint32_t split(range_index *index, uint32_t node)
+static uint32_t split(range_index *index, allot_space *space, uint32_t node)
 {
     const uint32_t right = take_node(index, index->nodes[node].level);
     range_node *const from = &index->nodes[node];
     range_node *const to = &index->nodes[right];
-    const uint32_t moved = from->count - HALF;
-    memcpy(to->first, from->first + HALF, moved * sizeof to->first[0]);
-    memcpy(to->second, from->second + HALF, moved * sizeof to->second[0]);
-    memcpy(to->ref, from->ref + HALF, moved * sizeof to->ref[0]);
-    to->count = moved;
-    from->count = HALF;
+    memcpy(to->first, from->first + HALF, HALF * sizeof to->first[0]);
+    memcpy(to->second, from->second + HALF, HALF * sizeof to->second[0]);
+    memcpy(to->ref, from->ref + HALF, HALF * sizeof to->ref[0]);
+    from->count = to->count = HALF;
+    for (uint32_t i = 0; i < HALF; i++) {
+        set_home(index, space, right, i);
+    }
     return right;
 }
 
-static void grow_root(range_index *index, uint32_t right)
+static void make_root(range_index *index, uint32_t left, uint32_t right)
 {
-    const uint32_t root = take_node(index, index->nodes[index->root].level + 1);
-    put_at(&index->nodes[root], 0, summary_of(index, index->root));
-    put_at(&index->nodes[root], 1, summary_of(index, right));
-    index->nodes[root].count = 2;
+    const uint32_t root = take_node(index, index->nodes[left].level + 1);
+    range_node *const n = &index->nodes[root];
+    put_at(n, 0, summary_of(index, left));
+    put_at(n, 1, summary_of(index, right));
+    n->count = 2;
+    n->largest = largest_of(n);
+    index->nodes[left].parent = index->nodes[right].parent = root;
     index->root = root;
 }
 
-void range_index_insert(range_index *index, range_entry entry)
+static void insert_into(range_index *index, allot_space *space, uint32_t node, uint32_t at,
+                        range_entry entry)
 {
+    insert_at(&index->nodes[node], at, entry);
+    set_home(index, space, node, at);
+}
+
+void range_index_insert(range_index *index, allot_space *space, uint32_t id)
+{
+    range_entry entry = entry_for(index, space, id);
+    const uint64_t added = entry.second;
     if (index->root == ALLOT_NONE) {
         index->root = take_node(index, 0);
-        insert_at(&index->nodes[index->root], 0, entry);
-        return;
     }
-    path way;
-    descend(index, entry.first, entry.second, &way);
-    for (uint32_t level = 0;; level++) {
-        const uint32_t left = way.node[level];
-        const uint32_t at = level == 0 ? way.at[0] : way.at[level] + 1;
-        if (index->nodes[left].count < RANGE_NODE_MAX) {
-            insert_at(&index->nodes[left], at, entry);
-            refresh(index, &way, level);
-            return;
-        }
-        const uint32_t right = split(index, left);
+    uint32_t node = descend(index, entry.first, entry.second);
+    range_node *n = &index->nodes[node];
+    uint32_t at = n->count == 0 ? 0 : count_up_to(index, n, entry.first, entry.second);
+    bool is_first = at == 0;
+    while (n->count == RANGE_NODE_MAX) {
+        const uint32_t right = split(index, space, node);
         const bool is_right = at > HALF;
-        insert_at(&index->nodes[is_right ? right : left], is_right ? at - HALF : at, entry);
-        if (level + 1 == way.height) {
-            grow_root(index, right);
+        insert_into(index, space, is_right ? right : node, is_right ? at - HALF : at, entry);
+        n = &index->nodes[node];
+        n->largest = largest_of(n);
+        index->nodes[right].largest = largest_of(&index->nodes[right]);
+        if (n->parent == ALLOT_NONE) {
+            make_root(index, node, right);
             return;
         }
-        put_at(&index->nodes[way.node[level + 1]], way.at[level + 1], summary_of(index, left));
+        range_node *const parent = &index->nodes[n->parent];
+        at = place_of(parent, node);
+        put_at(parent, at, summary_of(index, node));
         entry = summary_of(index, right);
+        is_first = is_first && at == 0;
+        at++;
+        node = n->parent;
+        n = parent;
     }
+    insert_into(index, space, node, at, entry);
+    refresh(index, node, 0, added, is_first);
 }
 
-/** Drop inner roots with one child. */
-static void shrink_root(range_index *index)
+void range_index_remove(range_index *index, allot_space *space, uint32_t id)
 {
-    while (index->nodes[index->root].level != 0 && index->nodes[index->root].count == 1) {
-        const uint32_t child = index->nodes[index->root].ref[0];
-        give_node(index, index->root);
-        index->root = child;
-    }
-}
-
-void range_index_remove(range_index *index, uint64_t first, uint64_t second)
-{
-    path way;
-    descend(index, first, second, &way);
-    assert(way.at[0] != 0 && index->nodes[way.node[0]].first[way.at[0] - 1] == first);
-    way.at[0]--;
-    for (uint32_t level = 0;; level++) {
-        remove_at(&index->nodes[way.node[level]], way.at[level]);
-        if (index->nodes[way.node[level]].count != 0) {
-            refresh(index, &way, level);
+    uint32_t node = space->ranges[id].links[0];
+    uint32_t ref = id;
+    for (;;) {
+        range_node *const n = &index->nodes[node];
+        const uint32_t at = place_of(n, ref);
+        const uint64_t old = n->second[at];
+        remove_at(n, at);
+        if (n->count != 0) {
+            refresh(index, node, old, 0, at == 0);
             break;
         }
-        give_node(index, way.node[level]);
-        if (level + 1 == way.height) {
+        ref = node;
+        node = n->parent;
+        give_node(index, ref);
+        if (node == ALLOT_NONE) {
             index->root = ALLOT_NONE;
             return;
         }
     }
-    shrink_root(index);
+    while (index->nodes[index->root].level != 0 && index->nodes[index->root].count == 1) {
+        const uint32_t child = index->nodes[index->root].ref[0];
+        give_node(index, index->root);
+        index->root = child;
+        index->nodes[child].parent = ALLOT_NONE;
+    }
 }
 
-void range_index_change(range_index *index, uint64_t offset, range_entry entry)
+void range_index_change(range_index *index, allot_space *space, uint32_t id)
 {
-    path way;
-    descend(index, offset, 0, &way);
-    assert(way.at[0] != 0 && index->nodes[way.node[0]].first[way.at[0] - 1] == offset);
-    put_at(&index->nodes[way.node[0]], way.at[0] - 1, entry);
-    refresh(index, &way, 0);
+    const uint32_t node = space->ranges[id].links[0];
+    range_node *const n = &index->nodes[node];
+    const uint32_t at = place_of(n, id);
+    const range_entry entry = entry_for(index, space, id);
+    const uint64_t old = n->second[at];
+    put_at(n, at, entry);
+    refresh(index, node, old, entry.second, at == 0);
 }
 
 /* ---- checking ---- */
 
-/** Entries below a node; UINT64_MAX if something is wrong. */
-static uint64_t check_node(const range_index *index, uint32_t node)
+/** Whether an entry is what it stands for says. */
+static bool entry_is_right(const range_index *index, const allot_space *space, uint32_t node,
+                           uint32_t at)
 {
     const range_node *const n = &index->nodes[node];
-    uint64_t sum = n->level == 0 ? n->count : 0;
-    if (n->count == 0 || n->count > RANGE_NODE_MAX) {
+    if (n->level == 0) {
+        const range_entry own = entry_for(index, space, n->ref[at]);
+        return own.first == n->first[at] && own.second == n->second[at] &&
+               space->ranges[own.ref].links[0] == node && space_is_free(space, own.ref);
+    }
+    const range_entry below = summary_of(index, n->ref[at]);
+    return n->first[at] == below.first && n->second[at] == below.second &&
+           index->nodes[below.ref].parent == node && index->nodes[below.ref].level + 1 == n->level;
+}
+
+/** Ranges below a node, their keys above `*last`, which becomes the last key; UINT64_MAX: wrong. */
+static uint64_t check_node(const range_index *index, const allot_space *space, uint32_t node,
+                           range_entry *last)
+{
+    const range_node *const n = &index->nodes[node];
+    uint64_t sum = 0;
+    if (n->count == 0 || n->count > RANGE_NODE_MAX ||
+        (!index->is_by_size && n->largest != largest_of(n))) {
         return UINT64_MAX;
     }
     for (uint32_t i = 0; i < n->count; i++) {
-        const bool is_after = i == 0 || n->first[i - 1] < n->first[i] ||
-                              (index->is_by_size && n->first[i - 1] == n->first[i] &&
-                               n->second[i - 1] < n->second[i]);
-        if (!is_after) {
+        const bool is_after =
+            n->first[i] > last->first ||
+            (n->first[i] == last->first && index->is_by_size && n->second[i] > last->second) ||
+            last->ref == ALLOT_NONE;
+        if (!is_after || !entry_is_right(index, space, node, i)) {
             return UINT64_MAX;
         }
-        if (n->level != 0) {
-            const range_entry below = summary_of(index, n->ref[i]);
-            const uint64_t count = check_node(index, n->ref[i]);
-            if (count == UINT64_MAX || index->nodes[n->ref[i]].level + 1 != n->level ||
-                below.first != n->first[i] || below.second != n->second[i]) {
+        if (n->level == 0) {
+            *last = (range_entry){.first = n->first[i], .second = n->second[i], .ref = 0};
+            sum++;
+        } else {
+            const uint64_t below = check_node(index, space, n->ref[i], last);
+            if (below == UINT64_MAX) {
                 return UINT64_MAX;
             }
-            sum += count;
+            sum += below;
         }
     }
     return sum;
 }
 
-bool range_index_check(const range_index *index, uint64_t count)
+bool range_index_check(const range_index *index, const allot_space *space, uint64_t count)
 {
     if (index->root == ALLOT_NONE) {
         return count == 0;
     }
-    return check_node(index, index->root) == count;
+    range_entry last = {.ref = ALLOT_NONE};
+    return index->nodes[index->root].parent == ALLOT_NONE &&
+           check_node(index, space, index->root, &last) == count;
 }

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * An ordered index of ranges: a B+ tree (Bayer, McCreight, 1972) whose inner nodes may know the
- * largest range below each child.
+ * An ordered index of free ranges: a B+ tree (Bayer, McCreight, 1972) whose inner nodes may know
+ * the largest range below each child.
  *
- * Two orders. By offset, each inner entry holds the largest size below it, so that the lowest and
- * the highest range of at least some size are found in one descent. By size, ties by offset, it
- * holds the smallest pair below it.
+ * Two orders. By offset, `second` is a range's size and in inner nodes the largest size below, so
+ * that the lowest and the highest range of at least some size are found in one descent. By size,
+ * ties by offset, `second` is the offset.
  *
- * Wide nodes, because a lookup costs as many cache misses as the tree has levels: three at 100,000
- * ranges, where a binary tree has seventeen. Nodes lie in one array and are named by index. A node
- * is freed when it is empty and never merged with a neighbour before that (Johnson, Shasha, 1989:
- * under mixed inserts and deletes that wastes little and writes less).
+ * Wide nodes, because a descent costs as many cache misses as the tree has levels: three or four at
+ * 100,000 ranges, where a binary tree has seventeen. And no descent where it can be avoided: each
+ * range knows its leaf (links[0]) and each node its parent, so removing and changing, which is what
+ * most requests and releases do, begin at the leaf and go up only if its smallest key or its
+ * largest size changed.
+ *
+ * A node is freed when it is empty and not merged with a neighbour before that (Johnson, Shasha,
+ * 1989: under mixed inserts and deletes that wastes little and writes less). Nodes lie in one array
+ * and are named by index.
  *
  * Not thread-safe: belongs to its space.
  */
 #ifndef ALLOTI_SPACE_RANGE_INDEX_H
 #define ALLOTI_SPACE_RANGE_INDEX_H
 
-#include "core/status.h"
+#include "space/space.h"
 
 enum { RANGE_NODE_MAX = 32 };
 
-/** `first` orders; see above for what `second` is. */
 typedef struct range_node {
+    uint32_t count;
+    uint32_t level;               /**< 0: leaf. */
+    uint32_t parent;              /**< ALLOT_NONE at the root. Of a free node: the next one. */
+    uint32_t ref[RANGE_NODE_MAX]; /**< Leaf: ids; else nodes. */
+    uint64_t largest;             /**< By offset: of second[]. */
     uint64_t first[RANGE_NODE_MAX];
     uint64_t second[RANGE_NODE_MAX];
-    uint32_t ref[RANGE_NODE_MAX]; /**< Leaf: the range's id; else a node. */
-    uint32_t count;
-    uint32_t level; /**< 0: leaf. Of a free node: the next one. */
 } range_node;
-
-typedef struct range_entry {
-    uint64_t first;
-    uint64_t second;
-    uint32_t id;
-} range_entry;
 
 typedef struct range_index {
     range_node *nodes;
@@ -52,30 +52,28 @@ void range_index_fini(range_index *index);
 /** Make sure that the next `count` inserts cannot fail. ALLOT_STATUS_HOST_MEMORY. */
 ALLOT_NODISCARD allot_status range_index_reserve(range_index *index, uint32_t count);
 
-/** Add an entry; room for it was reserved. */
-void range_index_insert(range_index *index, range_entry entry);
+/** Add a range of the space; room for it was reserved. */
+void range_index_insert(range_index *index, allot_space *space, uint32_t id);
 
-/** Take the entry with this key out; it is there. */
-void range_index_remove(range_index *index, uint64_t first, uint64_t second);
+/** Take a range out that is in the index. */
+void range_index_remove(range_index *index, allot_space *space, uint32_t id);
 
-/** Give an entry of an index by offset another place and size; its order among the others stays. */
-void range_index_change(range_index *index, uint64_t offset, range_entry entry);
+/** By offset: a range has moved or changed its size; its order among the others is the same. */
+void range_index_change(range_index *index, allot_space *space, uint32_t id);
 
-/** By offset: the lowest range at or above `offset` of at least `size`; false for none. */
-bool range_index_lowest(const range_index *index, uint64_t offset, uint64_t size, range_entry *out);
+/** By offset: the lowest range at or above `offset` of at least `size`; ALLOT_NONE for none. */
+uint32_t range_index_lowest(const range_index *index, uint64_t offset, uint64_t size);
 
-/** By offset: the highest range below `offset` of at least `size`; false for none. */
-bool range_index_highest(const range_index *index, uint64_t offset, uint64_t size,
-                         range_entry *out);
+/** By offset: the highest range below `offset` of at least `size`; ALLOT_NONE for none. */
+uint32_t range_index_highest(const range_index *index, uint64_t offset, uint64_t size);
 
-/** By size: the smallest pair at or above (size, offset); false for none. */
-bool range_index_smallest(const range_index *index, uint64_t size, uint64_t offset,
-                          range_entry *out);
+/** By size: the first range at or above (size, offset); ALLOT_NONE for none. */
+uint32_t range_index_smallest(const range_index *index, uint64_t size, uint64_t offset);
 
 /** Size of the largest range, 0 if there is none. */
 uint64_t range_index_largest(const range_index *index);
 
-/** Order, counts, levels and largest sizes are right, and there are `count` entries. */
-bool range_index_check(const range_index *index, uint64_t count);
+/** Order, counts, levels, links and largest sizes are right, and there are `count` ranges. */
+bool range_index_check(const range_index *index, const allot_space *space, uint64_t count);
 
 #endif /* ALLOTI_SPACE_RANGE_INDEX_H */

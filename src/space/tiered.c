@@ -95,7 +95,7 @@ static uint32_t place_in(allot_space *space, uint32_t zone, uint64_t size, uint6
 {
     const tiers *const t = space->index;
     uint64_t offset = 0;
-    const uint32_t id = first_fit_lowest(&t->zones[zone], size, align, &offset);
+    const uint32_t id = first_fit_lowest(&t->zones[zone], space, size, align, &offset);
     return id == ALLOT_NONE ? ALLOT_NONE : range_carve(&alloti_tiered_ops, space, id, offset, size);
 }
 
@@ -109,7 +109,7 @@ static bool take_chunk(allot_space *space, uint32_t zone)
         return false;
     }
     space->marks[id] = (uint8_t)(MARK_FREE | MARK_CHUNK | zone << MARK_ZONE_SHIFT);
-    range_index_insert(index_of(space, id), first_fit_entry(space, id));
+    range_index_insert(index_of(space, id), space, id);
     space->free_count++;
     return true;
 }
@@ -145,8 +145,7 @@ static void release(allot_space *space, uint32_t id)
 {
     const uint32_t merged = range_merge(&alloti_tiered_ops, space, id);
     if (is_chunk(space, merged)) {
-        const space_range *const range = &space->ranges[merged];
-        range_index_remove(index_of(space, merged), range->offset, range->size);
+        range_index_remove(index_of(space, merged), space, merged);
         space->free_count--;
         space->marks[merged] = MARK_USED;
         (void)range_merge(&alloti_tiered_ops, space, merged);
@@ -155,18 +154,19 @@ static void release(allot_space *space, uint32_t id)
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(index_of(space, id), first_fit_entry(space, id));
+    range_index_insert(index_of(space, id), space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(index_of(space, id), space->ranges[id].offset, space->ranges[id].size);
+    range_index_remove(index_of(space, id), space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
+    (void)old_offset;
     (void)old_size;
-    range_index_change(index_of(space, id), old_offset, first_fit_entry(space, id));
+    range_index_change(index_of(space, id), space, id);
 }
 
 static bool resize(allot_space *space, uint32_t id, uint64_t size)
@@ -202,7 +202,7 @@ static const char *check(const allot_space *space)
         }
     }
     for (uint32_t i = 0; i <= t->count; i++) {
-        if (!range_index_check(&t->zones[i], counts[i])) {
+        if (!range_index_check(&t->zones[i], space, counts[i])) {
             return "the tree of a tier is wrong";
         }
     }
