@@ -12,6 +12,7 @@
 #include <allot/html.h>
 #include <allot/replay.h>
 #include <allot/report.h>
+#include <allot/space.h>
 #include <allot/torchsim.h>
 #include <allot/trace.h>
 

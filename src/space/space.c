@@ -256,19 +256,33 @@ static void grow(allot_space *space, uint64_t capacity)
     (void)range_merge(space->ops, space, id);
 }
 
+/** End of the highest used range. */
+static uint64_t used_end(const allot_space *space)
+{
+    uint64_t end = space->capacity;
+    for (uint32_t id = space->last; space_is_free(space, id); id = space->ranges[id].prev) {
+        end = space->ranges[id].offset;
+    }
+    return end;
+}
+
+/** Cut off what lies above; there are several free ranges where zones keep them apart. */
 static void shrink(allot_space *space, uint64_t capacity)
 {
-    const uint32_t last = space->last;
-    space_range *const range = &space->ranges[last];
-    const uint64_t old_size = range->size;
-    space->capacity = capacity;
-    if (range->offset == capacity) {
+    while (space->last != ALLOT_NONE && space->ranges[space->last].offset >= capacity) {
+        const uint32_t last = space->last;
         space->ops->remove(space, last);
         range_drop(space, last);
         space->free_count--;
-    } else {
+    }
+    space->capacity = capacity;
+    if (space->last != ALLOT_NONE) {
+        space_range *const range = &space->ranges[space->last];
+        const uint64_t old_size = range->size;
         range->size = capacity - range->offset;
-        space->ops->change(space, last, range->offset, old_size);
+        if (range->size != old_size) {
+            space->ops->change(space, space->last, range->offset, old_size);
+        }
     }
 }
 
@@ -292,7 +306,7 @@ allot_status allot_space_set_capacity(allot_space *space, uint64_t capacity)
         grow(space, rounded);
         return ALLOT_STATUS_OK;
     }
-    if (!space_is_free(space, space->last) || space->ranges[space->last].offset > rounded) {
+    if (used_end(space) > rounded) {
         return alloti_fail(ALLOT_STATUS_BUSY, "capacity %" PRIu64 ": a used range ends above it",
                            capacity);
     }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* What <allot/space.h> promises of arguments, results, figures and failures. */
+#include <allot/space.h>
+#include <string.h>
+
+#include "support/alloc_fault.h"
+#include "support/check.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { STRATEGIES = 6 };
+
+static allot_space *make(allot_space_strategy strategy, uint64_t capacity)
+{
+    const allot_space_options options = {.struct_size = sizeof options, .strategy = strategy};
+    allot_space *space = NULL;
+    CHECK_OK(allot_space_create(capacity, &options, &space));
+    return space;
+}
+
+static uint32_t alloc(allot_space *space, uint64_t size)
+{
+    allot_range range = {.id = ALLOT_NONE};
+    CHECK_OK(allot_space_alloc(space, size, 0, 0, &range));
+    return range.id;
+}
+
+static void strategies_have_spellings(void)
+{
+    for (int i = 0; i < STRATEGIES; i++) {
+        allot_space_strategy parsed = ALLOT_SPACE_STRATEGY_FIRST_FIT;
+        CHECK_OK(allot_space_strategy_parse(allot_space_strategy_name((allot_space_strategy)i),
+                                            &parsed));
+        CHECK_EQ(parsed, i);
+    }
+    allot_space_strategy parsed = ALLOT_SPACE_STRATEGY_TLSF;
+    CHECK_EQ(allot_space_strategy_parse("worst-fit", &parsed), ALLOT_STATUS_NOT_FOUND);
+    CHECK_CONTAINS(allot_error_detail(), "first-fit");
+    CHECK_EQ(parsed, ALLOT_SPACE_STRATEGY_TLSF);
+    CHECK_STR(allot_space_strategy_name((allot_space_strategy)STRATEGIES), "unknown");
+}
+
+static void wrong_options_are_refused(void)
+{
+    allot_space *space = NULL;
+    allot_space_options options = {.struct_size = sizeof options, .granule = 3};
+    CHECK_EQ(allot_space_create(MIB, &options, &space), ALLOT_STATUS_INVALID);
+    options =
+        (allot_space_options){.struct_size = sizeof options, .strategy = (allot_space_strategy)99};
+    CHECK_EQ(allot_space_create(MIB, &options, &space), ALLOT_STATUS_INVALID);
+    options = (allot_space_options){.struct_size = sizeof options,
+                                    .strategy = ALLOT_SPACE_STRATEGY_TIERED,
+                                    .tier_sizes = {4096, 4096}};
+    CHECK_EQ(allot_space_create(MIB, &options, &space), ALLOT_STATUS_INVALID);
+    options = (allot_space_options){0};
+    CHECK_EQ(allot_space_create(MIB, &options, &space), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_space_create((UINT64_C(1) << 63) + 1, NULL, &space), ALLOT_STATUS_INVALID);
+    CHECK(space == NULL);
+    allot_space_destroy(NULL);
+}
+
+static void wrong_requests_are_refused(void)
+{
+    for (int i = 0; i < STRATEGIES; i++) {
+        allot_space *const space = make((allot_space_strategy)i, MIB);
+        allot_range range = {.id = 5};
+        CHECK_EQ(allot_space_alloc(space, 0, 0, 0, &range), ALLOT_STATUS_INVALID);
+        CHECK_EQ(allot_space_alloc(space, 1, 3, 0, &range), ALLOT_STATUS_INVALID);
+        CHECK_EQ(allot_space_alloc(space, UINT64_MAX, 0, 0, &range), ALLOT_STATUS_DEVICE_MEMORY);
+        CHECK_EQ(allot_space_alloc(space, (UINT64_C(1) << 63) + 1, 0, 0, &range),
+                 ALLOT_STATUS_DEVICE_MEMORY);
+        CHECK_CONTAINS(allot_error_detail(), "9223372036854775809 bytes aligned to 256");
+        CHECK_EQ(range.id, 5);
+        const uint32_t id = alloc(space, 1);
+        CHECK_EQ(allot_space_free(space, id + 1), ALLOT_STATUS_INVALID);
+        CHECK_EQ(allot_space_free(space, ALLOT_NONE), ALLOT_STATUS_INVALID);
+        CHECK_EQ(allot_space_resize(space, id, 0), ALLOT_STATUS_INVALID);
+        CHECK_EQ(allot_space_resize(space, id, UINT64_MAX), ALLOT_STATUS_FRAGMENTED);
+        CHECK_EQ(allot_space_get(space, ALLOT_NONE, &range), ALLOT_STATUS_INVALID);
+        CHECK_OK(allot_space_get(space, id, &range));
+        CHECK_EQ(range.size, 256);
+        CHECK_OK(allot_space_check(space));
+        allot_space_destroy(space);
+    }
+}
+
+static void an_alignment_above_the_size_is_kept(void)
+{
+    for (int i = 0; i < STRATEGIES; i++) {
+        allot_space *const space = make((allot_space_strategy)i, MIB);
+        allot_range first;
+        allot_range second;
+        CHECK_OK(allot_space_alloc(space, 256, MIB / 2, 0, &first));
+        CHECK_OK(allot_space_alloc(space, 256, MIB / 2, 0, &second));
+        CHECK_EQ(first.offset + second.offset, MIB / 2);
+        CHECK_EQ(allot_space_alloc(space, 256, MIB / 2, 0, &second), ALLOT_STATUS_FRAGMENTED);
+        allot_space_destroy(space);
+    }
+}
+
+static void a_refusal_says_fragmented_or_full(void)
+{
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_FIRST_FIT, 4 * MIB);
+    alloc(space, MIB);
+    const uint32_t hole = alloc(space, MIB);
+    alloc(space, MIB);
+    CHECK_OK(allot_space_free(space, hole));
+    allot_range range;
+    CHECK_EQ(allot_space_alloc(space, 2 * MIB, 0, 0, &range), ALLOT_STATUS_FRAGMENTED);
+    CHECK_CONTAINS(allot_error_detail(),
+                   "2097152 of 4194304 are free, the largest range has 1048576");
+    CHECK_EQ(allot_space_alloc(space, 3 * MIB, 0, 0, &range), ALLOT_STATUS_DEVICE_MEMORY);
+    allot_space_destroy(space);
+}
+
+static void figures_are_those_of_the_ranges(void)
+{
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_FIRST_FIT, 16 * MIB);
+    const uint32_t low = alloc(space, 4 * MIB);
+    alloc(space, 1000);
+    const uint32_t high = alloc(space, 2 * MIB);
+    CHECK_OK(allot_space_free(space, high));
+    CHECK_OK(allot_space_free(space, low));
+    allot_space_stats stats;
+    allot_space_get_stats(space, &stats);
+    CHECK_EQ(stats.size_used, 1024);
+    CHECK_EQ(stats.size_used_peak, 6 * MIB + 1024);
+    CHECK_EQ(stats.offset_high, 4 * MIB + 1024);
+    CHECK_EQ(stats.offset_high_peak, 6 * MIB + 1024);
+    CHECK_EQ(stats.used_count, 1);
+    CHECK_EQ(stats.free_count, 2);
+    CHECK_EQ(stats.alloc_count, 3);
+    CHECK_EQ(stats.size_free_largest, 12 * MIB - 1024);
+    CHECK_EQ(stats.used_histogram[10], 1);
+    CHECK_EQ(stats.free_histogram[22], 1);
+    CHECK_EQ(stats.free_histogram[23], 1);
+    const double expected = 1 - (double)(12 * MIB - 1024) / (double)(16 * MIB - 1024);
+    CHECK(stats.fragmentation == expected);
+    allot_space_destroy(space);
+}
+
+static void tiers_keep_small_ranges_together(void)
+{
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_TIERED, 64 * MIB);
+    allot_range small;
+    allot_range large;
+    allot_range other;
+    CHECK_OK(allot_space_alloc(space, 4096, 0, 0, &small));
+    CHECK_OK(allot_space_alloc(space, 20 * MIB, 0, 0, &large));
+    CHECK_OK(allot_space_alloc(space, 4096, 0, 0, &other));
+    CHECK_EQ(other.offset, small.offset + 4096);
+    CHECK_EQ(large.offset, MIB); /* after the chunk of 16 x 64 KiB */
+    CHECK_OK(allot_space_free(space, small.id));
+    CHECK_OK(allot_space_free(space, large.id));
+    CHECK_OK(allot_space_free(space, other.id));
+    CHECK_EQ(allot_space_largest_free(space), 64 * MIB);
+    allot_space_destroy(space);
+}
+
+/* Many of a kind that goes at once, and few of another that stays. */
+static void adaptive_learns_what_goes_soon(void)
+{
+    enum { ROUNDS = 4000 };
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_ADAPTIVE, 64 * MIB);
+    uint32_t kept[ROUNDS / 4];
+    uint32_t kept_count = 0;
+    allot_range brief;
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_OK(allot_space_alloc(space, 8192, 0, 1, &brief));
+        if (i % 8 == 0) {
+            kept[kept_count++] = alloc(space, 512);
+        }
+        CHECK_OK(allot_space_free(space, brief.id));
+        if (kept_count == 300) {
+            kept_count = 0;
+            for (int j = 0; j < 300; j++) {
+                CHECK_OK(allot_space_free(space, kept[j]));
+            }
+        }
+    }
+    CHECK_EQ(brief.offset, 64 * MIB - 8192);
+    CHECK_OK(allot_space_check(space));
+    allot_space_destroy(space);
+}
+
+static allot_status fill(void *context)
+{
+    enum { COUNT = 300 };
+    const allot_space_options options = {.struct_size = sizeof options,
+                                         .strategy = *(allot_space_strategy *)context};
+    allot_space *space = NULL;
+    allot_status status = allot_space_create(64 * MIB, &options, &space);
+    uint32_t ids[COUNT];
+    uint32_t count = 0;
+    for (; status == ALLOT_STATUS_OK && count < COUNT; count++) {
+        allot_range range = {.id = ALLOT_NONE};
+        status = allot_space_alloc(space, 4096, 0, 0, &range);
+        ids[count] = range.id;
+    }
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i += 2) {
+        status = allot_space_free(space, ids[i]);
+    }
+    if (space != NULL) { /* as it was before the call that failed */
+        CHECK_EQ(allot_space_check(space), ALLOT_STATUS_OK);
+        allot_space_stats stats;
+        allot_space_get_stats(space, &stats);
+        CHECK(stats.size_used == stats.used_count * 4096);
+    }
+    allot_space_destroy(space);
+    return status;
+}
+
+static void without_host_memory_nothing_changes(void)
+{
+    for (int i = 0; i < STRATEGIES; i++) {
+        allot_space_strategy strategy = (allot_space_strategy)i;
+        CHECK(alloc_fault_each(fill, &strategy) > 2);
+    }
+}
+
+static const check_test TESTS[] = {
+    {"strategies_have_spellings", strategies_have_spellings},
+    {"wrong_options_are_refused", wrong_options_are_refused},
+    {"wrong_requests_are_refused", wrong_requests_are_refused},
+    {"an_alignment_above_the_size_is_kept", an_alignment_above_the_size_is_kept},
+    {"a_refusal_says_fragmented_or_full", a_refusal_says_fragmented_or_full},
+    {"figures_are_those_of_the_ranges", figures_are_those_of_the_ranges},
+    {"tiers_keep_small_ranges_together", tiers_keep_small_ranges_together},
+    {"adaptive_learns_what_goes_soon", adaptive_learns_what_goes_soon},
+    {"without_host_memory_nothing_changes", without_host_memory_nothing_changes},
+};
+
+CHECK_MAIN(TESTS)
