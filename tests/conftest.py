@@ -78,6 +78,13 @@ def run():
     return run_command
 
 
+@pytest.fixture
+def plain_standin():
+    """Skips the test where the stand-in cannot be loaded into programs of others."""
+    if IS_INSTRUMENTED:
+        pytest.skip("an instrumented stand-in cannot be loaded into other programs")
+
+
 @pytest.fixture(scope="session")
 def root() -> pathlib.Path:
     """The project's folder."""

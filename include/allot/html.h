@@ -68,6 +68,44 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_html_diff(const allot_history *a,
                                                        const allot_html_options *options,
                                                        const allot_sink *sink);
 
+/** One row of a table: all three are shown as text; NULL is "". */
+typedef struct allot_html_fact {
+    const char *name;   /**< "headroom" */
+    const char *value;  /**< "1.2 GiB" */
+    const char *remark; /**< What there is to say about it. */
+} allot_html_fact;
+
+/** A table of a page that the caller tells. Without facts it is left out. */
+typedef struct allot_html_facts {
+    const char *title;
+    const allot_html_fact *facts; /**< [count] */
+    uint32_t count;
+    bool is_first; /**< It stands above the chart; else below. */
+} allot_html_facts;
+
+/** What the caller has to tell beside a history: the verdict on a run, its figures. Borrowed. */
+typedef struct allot_html_story {
+    size_t struct_size;
+    const char *verb;             /**< What made the page: "dryrun". */
+    const char *level;            /**< "good", "warn", "bad" or "info". */
+    const char *headline;         /**< The answer. */
+    const char *const *sentences; /**< [sentence_count] What follows it. */
+    uint32_t sentence_count;
+    const allot_html_facts *tables; /**< [table_count] */
+    uint32_t table_count;
+} allot_html_story;
+
+/**
+ * A page that the caller tells, with the chart and the tables of a history below it.
+ *
+ * @param[in] history  NULL: nothing was recorded; the page is the story alone.
+ * @param[in] event    Where it opens, as allot_history_find() gives it; not used without a history.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_html_tell(const allot_history *history, uint32_t event,
+                                                       const allot_html_story *story,
+                                                       const allot_html_options *options,
+                                                       const allot_sink *sink);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the four pages share. */
+/* What the pages share. */
 #include "report/html_write.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the four pages share: their traces, sentences and tables. */
+/** What the pages share: their traces, sentences and tables. */
 #ifndef ALLOTI_REPORT_HTML_WRITE_H
 #define ALLOTI_REPORT_HTML_WRITE_H
 
@@ -58,5 +58,8 @@ void alloti_html_rows_begin(alloti_json *json, const alloti_html_column *columns
 /** Begin one row: opens "cells"; `state` is "good", "bad", "default" (folded away) or NULL. */
 void alloti_html_row_begin(alloti_json *json, const char *state);
 void alloti_html_row_end(alloti_json *json);
+
+/** The recorded settings: an element of the open array "tables". */
+void alloti_html_settings_write(const allot_trace *trace, alloti_json *json);
 
 #endif /* ALLOTI_REPORT_HTML_WRITE_H */

@@ -4,6 +4,7 @@
 import gzip
 import pickle
 import re
+import sys
 from collections import Counter
 
 import pytest
@@ -296,4 +297,59 @@ def test_state_without_history_shows_segments(page, data, make):
     assert page.text(".moment h2") == "Segments"
     assert "12 segments, 104.0 MiB reserved" in page.text(".moment")
     assert page.all(".charts canvas") == []
+    page.check_console()
+
+
+@pytest.fixture
+def dryrun_page(run, reports, root, plain_standin):
+    """dryrun_page(name, need, options..., code=): the page of a run of a program that stands in for
+    PyTorch and leaves the recording of the examples."""
+    def write(name, need, *options, code=0):
+        folder = reports / f"{name}.run"
+        folder.mkdir()
+        (folder / "cards.json").write_text(run("gpu", "--json", "list").stdout)
+        recording = root / "examples/finetune_11gib_oom.pickle.gz"
+        (folder / "snapshot").write_bytes(recording.read_bytes())
+        program = [sys.executable, "-I", root / "tests/cli/fake_training.py", folder, need]
+        run("dryrun", *options, "--html", reports / name, "--", *program, code=code)
+        return reports / name
+
+    return write
+
+
+def test_dryrun_says_that_it_fits_and_what_is_taken_for_granted(page, dryrun_page):
+    page.open(dryrun_page("fits.html", "7000", "--gpu", "rtx4070"))
+    assert page.text(".verdict").startswith("It fits on NVIDIA GeForce RTX 4070")
+    cards = {card.text.partition("\n")[0]: card.text for card in page.all("section.card")}
+    run_card = cards["This run"].replace("\xa0", " ")
+    assert "6.84 GiB" in run_card  # 7,000 MiB
+    assert "4.30 GiB" in run_card  # headroom: 11,874 MiB less these and a context of 472
+    assert "rtx2080ti" in run_card  # the smallest with room for both
+    granted = cards["Taken for granted"].replace("\xa0", " ")
+    assert "472.0 MiB" in granted and "assumption: as with CUDA 12" in granted
+    assert "--events sync" in granted
+    assert "train.py:9" in cards["Not known"] and "3 times" in cards["Not known"]
+    assert page.text(".tiles").startswith("Peak allocated")
+    assert "finetune.py" in page.text(".groups")  # lines at the peak
+    page.check_console()
+
+
+def test_dryrun_opens_at_the_out_of_memory(page, dryrun_page):
+    page.open(dryrun_page("oom-run.html", "20000", "--limit", "11GiB", code=1))
+    assert page.text(".verdict").startswith("Out of memory on NVIDIA A100")
+    said = "/some/where/train.py:7 (step) asked for 5.0 MiB after 2 optimizer steps."
+    assert said in page.text(".verdict")
+    assert "All runs" in [card.text.partition("\n")[0] for card in page.all("section.card")]
+    page.check_console()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_dryrun_without_a_recording_is_a_page_too(page, run, reports, plain_standin, width):
+    path = reports / "nothing.html"
+    run("dryrun", "--html", path, "--", "true", code=1)
+    page.open(path, width=width)
+    assert "Tracking incomplete" in page.text(".verdict")
+    assert "used neither CUDA nor Python" in page.text(".verdict")
+    assert page.all("canvas") == []
+    page.key("/", selector="body")
     page.check_console()

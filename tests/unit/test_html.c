@@ -76,6 +76,63 @@ static void a_trace_without_events_has_a_page(void)
     CHECK_OK(write_page(STATE, ALLOT_NONE, &out));
 }
 
+/** Tell a story, around a trace or without one. */
+static allot_status tell(const char *text, const allot_html_story *story, counted *out)
+{
+    allot_trace *trace = NULL;
+    allot_history *history = NULL;
+    const allot_sink sink = {.write = count_bytes, .context = out};
+    const allot_html_options options = {.struct_size = sizeof options, .name = "run.py"};
+    allot_status status = ALLOT_STATUS_OK;
+    if (text != NULL) {
+        status = allot_trace_read_memory(text, strlen(text), "run.json", NULL, &trace);
+    }
+    if (text != NULL && status == ALLOT_STATUS_OK) {
+        status = allot_history_create(trace, allot_trace_main_device(trace), NULL, &history);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_html_tell(history, 2, story, &options, &sink);
+    }
+    allot_history_destroy(history);
+    allot_trace_destroy(trace);
+    return status;
+}
+
+static const allot_html_fact FACTS[] = {{"headroom", "1.2 GiB", NULL}, {NULL, NULL, "nothing"}};
+static const allot_html_facts TABLES[] = {{"This run", FACTS, 2, true}, {"Empty", NULL, 0, false}};
+static const char *const SENTENCES[] = {"It did not.", NULL};
+static const allot_html_story STORY = {.struct_size = sizeof STORY,
+                                       .verb = "dryrun",
+                                       .level = "good",
+                                       .headline = "It fits",
+                                       .sentences = SENTENCES,
+                                       .sentence_count = 2,
+                                       .tables = TABLES,
+                                       .table_count = 2};
+
+static void a_story_is_told_with_and_without_a_history(void)
+{
+    counted alone = {.room = UINT64_MAX};
+    counted with = {.room = UINT64_MAX};
+    REQUIRE_OK(tell(NULL, &STORY, &alone));
+    REQUIRE_OK(tell(TRACE, &STORY, &with));
+    CHECK(alone.size > 20000);
+    CHECK(with.size > alone.size);
+}
+
+static void a_story_that_lacks_something_is_refused(void)
+{
+    counted out = {.room = UINT64_MAX};
+    allot_html_story story = STORY;
+    story.level = "splendid";
+    CHECK_EQ(tell(NULL, &story, &out), ALLOT_STATUS_INVALID);
+    story = STORY;
+    story.headline = NULL;
+    CHECK_EQ(tell(NULL, &story, &out), ALLOT_STATUS_INVALID);
+    CHECK_EQ(tell(NULL, NULL, &out), ALLOT_STATUS_INVALID);
+    CHECK_EQ(out.size, 0);
+}
+
 static void a_full_disk_is_handed_through(void)
 {
     for (uint64_t room = 0; room < 40000; room += 1999) {
@@ -91,14 +148,24 @@ static allot_status write_once(void *context)
     return write_page(TRACE, 5, &out);
 }
 
+static allot_status tell_once(void *context)
+{
+    (void)context;
+    counted out = {.room = UINT64_MAX};
+    return tell(TRACE, &STORY, &out);
+}
+
 static void every_failing_allocation_is_reported(void)
 {
     CHECK(alloc_fault_each(write_once, NULL) > 30);
+    CHECK(alloc_fault_each(tell_once, NULL) > 30);
 }
 
 static const check_test TESTS[] = {
     {"pages_of_every_moment_are_written", pages_of_every_moment_are_written},
     {"a_trace_without_events_has_a_page", a_trace_without_events_has_a_page},
+    {"a_story_is_told_with_and_without_a_history", a_story_is_told_with_and_without_a_history},
+    {"a_story_that_lacks_something_is_refused", a_story_that_lacks_something_is_refused},
     {"a_full_disk_is_handed_through", a_full_disk_is_handed_through},
     {"every_failing_allocation_is_reported", every_failing_allocation_is_reported},
 };

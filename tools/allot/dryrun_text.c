@@ -16,7 +16,7 @@ static void print_refusals(const dryrun_result *result, const char *card)
     printf("  the driver refused %s%s\n", dryrun_size_text(result->refused_size),
            result->refusals == 1 ? "" : " and more");
     if (result->exit_code == 0) {
-        printf("  the program went on; %" PRIu64 " times in all\n", result->refusals);
+        printf("  the program went on; it happened %s\n", dryrun_times_text(result->refusals));
     }
 }
 
@@ -35,8 +35,8 @@ static void print_out_of_memory(const dryrun_result *result, const char *card)
            oom->step, dryrun_size_text(oom->allocated), dryrun_size_text(oom->reserved),
            dryrun_size_text(oom->free));
     if (result->oom_count > 1 || result->exit_code == 0) {
-        printf("  the program caught it and went on; %u times in all\n",
-               (unsigned)result->oom_count);
+        printf("  the program caught it and went on; it happened %s\n",
+               dryrun_times_text(result->oom_count));
     }
 }
 
@@ -61,8 +61,8 @@ static void print_failed(const dryrun_result *result)
 static void print_list(const char *title, const dryrun_count *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < 6; i++) {
-        printf("  %s%s (%" PRIu64 " times)\n", i == 0 ? title : "    ", list[i].name,
-               list[i].count);
+        printf("  %s%s (%s)\n", i == 0 ? title : "    ", list[i].name,
+               dryrun_times_text(list[i].count));
     }
 }
 
@@ -112,24 +112,31 @@ static void print_verdict(const dryrun_request *request, const dryrun_result *re
 static void print_peaks(const dryrun_request *request, const dryrun_result *result,
                         dryrun_verdict verdict)
 {
-    if (!result->has_peaks) {
+    if (!result->has_peaks || result->device_peak == 0) {
         return;
     }
     printf("\n  peak allocated   %s\n  peak reserved    %s",
            dryrun_size_text(result->allocated_peak), dryrun_size_text(result->reserved_peak));
     if (result->retries != 0) {
-        printf("   (%" PRIu64 " times memory was given back to go on)", result->retries);
+        printf("   (%s cached memory was given back to go on)", dryrun_times_text(result->retries));
     }
     printf("\n");
     if (result->context != 0) {
-        printf("  CUDA context     %s   (an assumption, with the card's profile)\n",
-               dryrun_size_text(result->context));
+        const allot_gpu_source source = dryrun_context_source(request, result, NULL);
+        printf("  CUDA context     %s   (%s)\n", dryrun_size_text(result->context),
+               source == ALLOT_GPU_SOURCE_UNKNOWN ? "an assumption"
+                                                  : allot_gpu_source_text(source));
     }
     if (verdict != DRYRUN_OUT_OF_MEMORY && result->device_total > result->device_peak) {
         printf("  headroom         %s\n",
                dryrun_size_text(result->device_total - result->device_peak));
     }
-    printf("  steps            %" PRIu64 "\n", result->steps);
+    if (!dryrun_is_native(result)) {
+        printf("  optimizer steps  %" PRIu64 "%s\n", result->steps,
+               request->steps != 0 && result->steps >= request->steps
+                   ? "   (stopped there: what comes later was not run)"
+                   : "");
+    }
     allot_gpu smallest;
     if (verdict == DRYRUN_FITS && dryrun_smallest_card(result->reserved_peak, &smallest)) {
         printf("  smallest card    %s (%s), by its memory alone: --fit runs on it\n", smallest.id,

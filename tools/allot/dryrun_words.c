@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "dryrun_words.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 const char *dryrun_size_text(uint64_t size)
 {
     static char texts[8][ALLOT_SIZE_TEXT_MAX];
@@ -38,4 +41,25 @@ const char *dryrun_exact_text(uint64_t size)
 const char *dryrun_conf_text(const char *conf)
 {
     return conf[0] == '\0' ? "default" : conf;
+}
+
+const char *dryrun_times_text(uint64_t count)
+{
+    static char texts[4][32];
+    static unsigned next;
+    next = (next + 1) % 4;
+    snprintf(texts[next], sizeof texts[next], count == 1 ? "once" : "%" PRIu64 " times", count);
+    return texts[next];
+}
+
+allot_gpu_source dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
+                                       const char **reference)
+{
+    const allot_gpu_field field = strncmp(result->cuda, "12", 2) == 0
+                                      ? ALLOT_GPU_FIELD_memory_context_12
+                                      : ALLOT_GPU_FIELD_memory_context;
+    if (reference != NULL) {
+        *reference = request->gpu.reference[field];
+    }
+    return (allot_gpu_source)request->gpu.source[field];
 }

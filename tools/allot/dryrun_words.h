@@ -11,11 +11,21 @@ const char *dryrun_size_text(uint64_t size);
 /** "9882 MiB", for limits, which are whole ones; valid until four more were asked for. */
 const char *dryrun_exact_text(uint64_t size);
 
+/** "once", "7 times"; valid until four more were asked for. */
+const char *dryrun_times_text(uint64_t count);
+
 /** "NVIDIA L4 (22.5 GiB)" or "NVIDIA L4 with 11.0 GiB", into the buffer. */
 const char *dryrun_card_text(const dryrun_request *request, char *buffer, size_t size);
 
 /** Settings of the allocator: "default" for none. */
 const char *dryrun_conf_text(const char *conf);
+
+/**
+ * Where the context's size comes from, by the CUDA that the program used. `reference` receives
+ * where to look it up, "" for nothing; NULL: not wanted.
+ */
+allot_gpu_source dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
+                                       const char **reference);
 
 /** "out of memory". */
 const char *dryrun_verdict_text(dryrun_verdict verdict);

@@ -2,6 +2,8 @@
 /* allot dryrun: runs a CUDA program without a GPU and says what its memory would have been. */
 #include <string.h>
 
+#include "cli_report.h"
+#include "dryrun_html.h"
 #include "dryrun_json.h"
 #include "dryrun_ranks.h"
 #include "dryrun_search_text.h"
@@ -46,9 +48,9 @@ static const struct poptOption OWN[] = {
     {"json", '\0', POPT_ARG_NONE, &wants_json, 0, "Print JSON", NULL},
     POPT_TABLEEND};
 
-static const struct poptOption OPTIONS[] = {CLI_INCLUDE_OPTIONS(OWN, "Run:"),
-                                            CLI_INCLUDE_OPTIONS(DRYRUN_SEARCH_OPTIONS, "Search:"),
-                                            POPT_TABLEEND};
+static const struct poptOption OPTIONS[] = {
+    CLI_INCLUDE_OPTIONS(OWN, "Run:"), CLI_INCLUDE_OPTIONS(DRYRUN_SEARCH_OPTIONS, "Search:"),
+    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Report:"), POPT_TABLEEND};
 
 /** Read the options into a request; false after a message. */
 static bool make_request(dryrun_request *out, uint64_t *peak_max)
@@ -146,7 +148,7 @@ static void print(const dryrun_request *request, const dryrun_answer *answer)
     }
 }
 
-/** Print the answer and keep the snapshot. */
+/** Print the answer, keep the snapshot, write the page. */
 static cli_exit conclude(const dryrun_request *request, const dryrun_answer *answer,
                          uint64_t peak_max)
 {
@@ -158,7 +160,8 @@ static cli_exit conclude(const dryrun_request *request, const dryrun_answer *ans
     }
     const cli_exit written = cli_close_output(NULL, stdout);
     const cli_exit kept = written == CLI_OK ? keep_snapshots(&answer->run->result) : written;
-    return kept == CLI_OK ? code : kept;
+    const cli_exit paged = kept == CLI_OK ? dryrun_write_html(request, answer) : kept;
+    return paged == CLI_OK ? code : paged;
 }
 
 static cli_exit run(const char *const *files, size_t count)

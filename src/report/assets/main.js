@@ -36,18 +36,20 @@ function build(header, columns) {
     const advice = header.advice ? adviceCard(header, columns, tip) : null;
     const parts = [];
     if (header.verdict) parts.push(verdictCard(header.verdict));
-    if (!several) parts.push(tiles(traces[0]));
+    const filled = (header.tables || []).filter((table) => table.rows.length);
+    const cards = (tables) => tables.length ? el("div", {class: "tables"}, tables.map(tableCard)) : null;
+    const lead = cards(filled.filter((table) => table.first)), ready = cards(filled.filter((table) => !table.first));
+    if (lead) parts.push(lead);
+    if (traces.length === 1) parts.push(tiles(traces[0]));
     if (advice) parts.push(advice.node);
-    const tables = (header.tables || []).filter((table) => table.rows.length).map(tableCard);
-    const ready = tables.length ? el("div", {class: "tables"}, tables) : null;
     if (several && ready) parts.push(ready);
     for (const [n, panel] of panels.entries()) {
         if (several) parts.push(tiles(traces[n]));
         parts.push(panel.node);
     }
     if (!several && ready) parts.push(ready);
-    parts.push(el("footer", {}, header.generator + " " + header.verb + " · " + traces.map((t) => t.meta.device).join(", ") +
-        " · this file is complete in itself and sends nothing"));
+    parts.push(el("footer", {}, [header.generator + " " + header.verb, traces.map((t) => t.meta.device).join(", "),
+        "this file is complete in itself and sends nothing"].filter(Boolean).join(" · ")));
     page.replaceChildren(...parts);
 
     const draw = () => {
@@ -65,9 +67,9 @@ function build(header, columns) {
         if (event.target instanceof HTMLInputElement) {
             if (event.key === "Escape") event.target.blur();
         } else if (event.key === "/") {
-            panels[0].query.focus();
+            panels[0]?.query.focus();
             event.preventDefault();
-        } else if (event.target === document.body && panels[0].timeline && panels[0].key(event)) {
+        } else if (event.target === document.body && panels[0]?.timeline && panels[0].key(event)) {
             event.preventDefault();
         }
     });
