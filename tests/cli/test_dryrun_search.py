@@ -114,6 +114,14 @@ def test_what_is_not_known_is_an_upper_bound(fake, tmp_path):
     assert "AT MOST: v=10" in text and "FITS" not in text
 
 
+def test_what_is_not_known_is_a_lower_bound(fake, tmp_path):
+    (tmp_path / "unknown").write_text("0")
+    result, _ = fake("--fit", need="100", argument="0", code=1)
+    assert result["verdict"] == "incomplete" and result["fits"][0]["limit_min"] == 100 * MIB
+    text = fake("--fit", need="100", argument="0", code=1, json_wanted=False).stdout
+    assert "AT LEAST 100 MiB" in text and "fits" not in text
+
+
 def test_only_the_first_run_prints(fake, tmp_path):
     raw = fake("--sweep", "v=1..64", "--limit", "100MiB", need="10*value", json_wanted=False)
     assert raw.stdout.startswith("output with 1,")

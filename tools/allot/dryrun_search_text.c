@@ -157,9 +157,10 @@ static void print_confs(const dryrun_request *request, const dryrun_answer *answ
 
 static void print_limit(const dryrun_fit *fit)
 {
-    printf("LEAST MEMORY %s (%s): the whole run fits%s\n", dryrun_exact_text(fit->limit_min),
-           dryrun_size_text(fit->limit_min),
-           fit->least->verdict == DRYRUN_FITS ? "" : ", but for sizes that are not known");
+    const bool is_sure = fit->least->verdict == DRYRUN_FITS;
+    printf("%s %s (%s)%s\n", is_sure ? "LEAST MEMORY:" : "AT LEAST",
+           dryrun_exact_text(fit->limit_min), dryrun_size_text(fit->limit_min),
+           is_sure ? ", the whole run fits" : ": sizes are not known that come on top");
     printf("  %s less does not: %s\n", dryrun_exact_text(DRYRUN_GRANULE),
            fit->is_live ? "more is allocated at the peak" : "a run with it is out of memory");
     if (fit->least->result.retries == 0) {
