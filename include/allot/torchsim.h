@@ -114,6 +114,20 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torch_conf_parse(const char *text,
                                                               allot_torch_conf *conf,
                                                               allot_torch_notes *notes);
 
+/**
+ * The same as a release of PyTorch reads it: allot_torch_conf_parse() reads as the newest.
+ *
+ * Up to 2.9 `>` in a list of roundup_power2_divisions also replaces the entry before it, and
+ * max_split_size_mb and max_non_split_rounding_mb must be more than 20; from 2.10 on at least
+ * large_segment_size_mb.
+ *
+ * @param[in] version  ALLOT_TORCH_VERSION_OLDEST to _NEWEST; 0: the newest.
+ */
+ALLOT_API ALLOT_NODISCARD allot_status allot_torch_conf_parse_for(const char *text,
+                                                                  uint32_t version,
+                                                                  allot_torch_conf *conf,
+                                                                  allot_torch_notes *notes);
+
 /** Room that allot_torch_conf_format() needs at most, the final NUL included. */
 #define ALLOT_TORCH_CONF_TEXT_MAX 1024
 
@@ -149,8 +163,9 @@ ALLOT_API void allot_torch_conf_review(const allot_torch_conf *conf, bool fracti
                                        double fraction, allot_torch_notes *notes);
 
 /**
- * Oldest release of PyTorch that writes the layout this trace was read from, at least
- * ALLOT_TORCH_VERSION_OLDEST: the release whose rules apply. Thread-safe.
+ * The release of PyTorch whose rules apply: the oldest that writes the layout this trace was read
+ * from, at least ALLOT_TORCH_VERSION_OLDEST, and the newest of those that share its layout and its
+ * rules (2.13 to 2.15 do). Thread-safe.
  */
 ALLOT_API uint32_t allot_torch_version_of(const allot_trace *trace);
 
@@ -306,7 +321,7 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_pool_create(
 /**
  * Begin and end to direct allocations to a private pool: a CUDA graph capture, or use_mem_pool().
  * Each begin counts as a use. During a capture pending blocks wait and nothing is released under
- * pressure; up to 2.13 that holds for use_mem_pool() and for requests to the default pool too. An
+ * pressure; up to 2.12 that holds for use_mem_pool() and for requests to the default pool too. An
  * allocation that names a pool outside of such a pair makes one around itself.
  * ALLOT_STATUS_INVALID for an unknown pool, a second begin or an end without begin.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The state of a check, shared by check.c (what the program did) and check_driver.c (what the
- * driver did, and the comparison).
+ * The state of a check, shared by check.c (what the program did), check_row.c (where that can be
+ * read in several ways) and check_driver.c (what the driver did, and the comparison).
  *
  * The model runs in step with the recording: `cursor` is the first recorded event that the model
  * has not made yet. Whatever the model does is compared with the event at the cursor at once; the
@@ -37,5 +37,24 @@ void alloti_check_skip(checker *check);
 
 /** Note the first difference, at the cursor. `expected` may be NULL. */
 void alloti_check_fail(checker *check, const allot_torch_event *expected, const char *what);
+
+/* What the program did, done by the model; a difference is noted in the check. */
+
+/** The free at the cursor; `is_shared`: another stream still uses the block. */
+ALLOT_NODISCARD allot_status alloti_check_free(checker *check, bool is_shared);
+/** The completed free at the cursor: the streams are done with the block. */
+ALLOT_NODISCARD allot_status alloti_check_completed(checker *check);
+/** The allocation, or the failure, recorded at event `at`. */
+ALLOT_NODISCARD allot_status alloti_check_request(checker *check, uint64_t at);
+/** A release of the cache that the program asked for. */
+ALLOT_NODISCARD allot_status alloti_check_release(checker *check);
+
+/* ---- check_row.c ---- */
+
+/** The segment events from the cursor on, up to the request that they may belong to. */
+ALLOT_NODISCARD allot_status alloti_check_row(checker *check);
+/** One completed free at the cursor, with its request if that stands right before it; or all in a
+ * row, where it is open whether they completed before the next request or on its way. */
+ALLOT_NODISCARD allot_status alloti_check_completions(checker *check);
 
 #endif /* ALLOTI_REPLAY_CHECK_H */

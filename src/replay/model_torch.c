@@ -89,7 +89,7 @@ static allot_status make_sim(model_torch *self, const alloti_model_params *param
     if (params->conf != NULL) {
         conf = *params->conf;
     } else {
-        status = allot_torch_conf_parse(params->argument, &conf, NULL);
+        status = allot_torch_conf_parse_for(params->argument, params->version, &conf, NULL);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;

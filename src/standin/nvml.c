@@ -307,7 +307,25 @@ CUDA_ENTRY(int, nvmlDeviceGetP2PStatus)(void *device, void *peer, int index, int
     return NVML_OK;
 }
 
-/* What no stand-in has: links, fabric, sensors, MIG. */
+/** As a driver answers for a card without a fabric: the state says so. PyTorch 2.13 takes a refusal
+ * for a fault. Both layouts begin alike up to the state, the second behind a version. */
+enum { FABRIC_BYTES = 25, FABRIC_VERSION = 4 };
+
+CUDA_ENTRY(int, nvmlDeviceGetGpuFabricInfo)(void *device, void *info)
+{
+    (void)device;
+    memset(info, 0, FABRIC_BYTES);
+    return NVML_OK;
+}
+
+CUDA_ENTRY(int, nvmlDeviceGetGpuFabricInfoV)(void *device, void *info)
+{
+    (void)device;
+    memset((char *)info + FABRIC_VERSION, 0, FABRIC_BYTES);
+    return NVML_OK;
+}
+
+/* What no stand-in has: links, sensors, MIG. */
 #define NOT_SUPPORTED(name)                                                                        \
     CUDA_ENTRY(int, name)(void)                                                                    \
     {                                                                                              \
@@ -317,8 +335,6 @@ NOT_SUPPORTED(nvmlDeviceGetNvLinkRemoteDeviceType)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkState)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkCapability)
-NOT_SUPPORTED(nvmlDeviceGetGpuFabricInfo)
-NOT_SUPPORTED(nvmlDeviceGetGpuFabricInfoV)
 NOT_SUPPORTED(nvmlDeviceGetTemperature)
 NOT_SUPPORTED(nvmlDeviceGetPowerUsage)
 NOT_SUPPORTED(nvmlDeviceGetClockInfo)

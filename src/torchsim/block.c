@@ -34,6 +34,9 @@ uint32_t alloti_sim_block_new(allot_torchsim *sim, const sim_block *content)
         block = (uint32_t)sim->block_count++;
     }
     sim->blocks[block] = *content;
+    if (sim->version == SIM_BLOCKS_HAVE_AGE) {
+        sim->blocks[block].serial = sim_serial_next(sim);
+    }
     sim->nodes[block] = (alloti_tree_node){ALLOT_NONE, ALLOT_NONE, ALLOT_NONE, 0};
     return block;
 }
@@ -64,6 +67,9 @@ static int compare_cached(const void *owner, uint32_t a, uint32_t b)
     int result = alloti_order(blocks[a].stream, blocks[b].stream);
     if (result == 0) {
         result = alloti_order(blocks[a].size, blocks[b].size);
+    }
+    if (result == 0) {
+        result = alloti_order(blocks[a].serial, blocks[b].serial);
     }
     return result != 0 ? result : alloti_order(blocks[a].address, blocks[b].address);
 }

@@ -13,9 +13,9 @@
 const conf_key ALLOTI_CONF_KEYS[] = {
     {"backend", CONF_BACKEND, FIELD(backend), 0, 0, false, NULL},
     {"expandable_segments", CONF_BOOL, FIELD(expandable_segments), 0, 1, false, NULL},
-    {"max_split_size_mb", CONF_MEBIBYTES, FIELD(max_split_size), 20, HUGE_MIB, false, NULL},
-    {"max_non_split_rounding_mb", CONF_MEBIBYTES, FIELD(max_non_split_rounding), 20, HUGE_MIB,
-     false, NULL},
+    {"max_split_size_mb", CONF_MEBIBYTES, FIELD(max_split_size), 1, HUGE_MIB, false, NULL},
+    {"max_non_split_rounding_mb", CONF_MEBIBYTES, FIELD(max_non_split_rounding), 1, HUGE_MIB, false,
+     NULL},
     {"large_segment_size_mb", CONF_MEBIBYTES, FIELD(large_segment_size), 11, HUGE_MIB, false, NULL},
     {"garbage_collection_threshold", CONF_SHARE, FIELD(garbage_collection_threshold), 0, 1, true,
      NULL},

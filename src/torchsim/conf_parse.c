@@ -9,6 +9,7 @@
 #include "core/size_math.h"
 #include "core/status.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /** One word or one of the marks ",:[]"; empty at the end. */
@@ -18,9 +19,16 @@ typedef struct token {
     uint32_t position;
 } token;
 
+/** Up to this release `>` fills from the interval before it on, and sizes that must not be below a
+ * segment must be above it. */
+static const uint32_t LAST_GREEDY_LIST = 209;
+
 typedef struct parser {
     const char *start;
     const char *at;
+    uint32_t version;
+    token max_split; /**< Values that are judged at the end, empty where not given. */
+    token rounding;
     allot_torch_notes *notes;
     allot_torch_conf *conf;
 } parser;
@@ -130,14 +138,16 @@ static allot_status parse_mebibytes(parser *in, const conf_key *key, token value
 {
     uint64_t number = 0;
     if (!alloti_number_u64(value.text, value.size, &number) || (double)number < key->low) {
-        return refuse(in, value, key->name,
-                      key->low == 20   ? "at least 20"
-                      : key->low == 11 ? "more than 10"
-                                       : "at least 1");
+        return refuse(in, value, key->name, key->low > 1 ? "more than 10" : "at least 1");
     }
     const uint64_t most = (uint64_t)key->high;
     uint64_t *const field = field_of(in, key);
     *field = (number < most ? number : most) * CONF_MIB;
+    if (field == &in->conf->max_split_size) {
+        in->max_split = value;
+    } else if (field == &in->conf->max_non_split_rounding) {
+        in->rounding = value;
+    }
     return ALLOT_STATUS_OK;
 }
 
@@ -222,7 +232,9 @@ static allot_status apply_interval(parser *in, roundup *state, token boundary, t
         return refuse(in, value, "roundup_power2_divisions", "0 or a power of two");
     }
     if (is_text(boundary, ">")) {
-        for (uint32_t i = state->has_first ? state->last + 1 : 0; i < ALLOT_TORCH_INTERVALS; i++) {
+        /* Without an entry before it the first interval keeps its value, as after one for it. */
+        const uint32_t first = state->last + (in->version > LAST_GREEDY_LIST);
+        for (uint32_t i = first; i < ALLOT_TORCH_INTERVALS; i++) {
             state->divisions[i] = divisions;
         }
         return ALLOT_STATUS_OK;
@@ -366,16 +378,53 @@ static allot_status parse_entry(parser *in)
     return is_text(value, "[") ? parse_list(in, NULL) : ALLOT_STATUS_OK;
 }
 
+/** A size that must not be below a segment; *field becomes `otherwise` where it is. */
+static allot_status judge_size(const parser *in, token value, const char *key, uint64_t *field,
+                               uint64_t otherwise)
+{
+    const uint64_t segment = in->conf->large_segment_size;
+    if (value.size == 0 ||
+        (in->version > LAST_GREEDY_LIST ? *field >= segment : *field > segment)) {
+        return ALLOT_STATUS_OK;
+    }
+    char rule[64];
+    (void)snprintf(rule, sizeof(rule), "%s %llu (large_segment_size_mb)",
+                   in->version > LAST_GREEDY_LIST ? "at least" : "more than",
+                   (unsigned long long)(segment / CONF_MIB));
+    *field = otherwise;
+    return refuse(in, value, key, rule);
+}
+
+static allot_status judge_sizes(parser *in)
+{
+    allot_torch_conf *const conf = in->conf;
+    const allot_status status = judge_size(in, in->max_split, "max_split_size_mb",
+                                           &conf->max_split_size, ALLOT_TORCH_UNLIMITED);
+    return status != ALLOT_STATUS_OK
+               ? status
+               : judge_size(in, in->rounding, "max_non_split_rounding_mb",
+                            &conf->max_non_split_rounding, conf->large_segment_size);
+}
+
 allot_status allot_torch_conf_parse(const char *text, allot_torch_conf *conf,
                                     allot_torch_notes *notes)
+{
+    return allot_torch_conf_parse_for(text, 0, conf, notes);
+}
+
+allot_status allot_torch_conf_parse_for(const char *text, uint32_t version, allot_torch_conf *conf,
+                                        allot_torch_notes *notes)
 {
     if (strlen(text) >= UINT32_MAX) {
         return alloti_fail(ALLOT_STATUS_INVALID, "settings of %zu bytes", strlen(text));
     }
     allot_torch_conf result;
     allot_torch_conf_init(&result);
-    result.max_non_split_rounding = 0; /* not given */
-    parser in = {.start = text, .at = text, .notes = notes, .conf = &result};
+    parser in = {.start = text,
+                 .at = text,
+                 .version = version == 0 ? ALLOT_TORCH_VERSION_NEWEST : version,
+                 .notes = notes,
+                 .conf = &result};
     while (peek(&in).size > 0) {
         allot_status status = parse_entry(&in);
         if (status == ALLOT_STATUS_OK && peek(&in).size > 0) {
@@ -385,9 +434,12 @@ allot_status allot_torch_conf_parse(const char *text, allot_torch_conf *conf,
             return status;
         }
     }
-    if (result.max_non_split_rounding == 0) {
+    if (in.rounding.size == 0) {
         result.max_non_split_rounding = result.large_segment_size;
     }
-    *conf = result;
-    return ALLOT_STATUS_OK;
+    const allot_status status = judge_sizes(&in);
+    if (status == ALLOT_STATUS_OK) {
+        *conf = result;
+    }
+    return status;
 }

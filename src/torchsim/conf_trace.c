@@ -108,8 +108,8 @@ allot_status allot_torch_conf_from_trace(const allot_trace *trace, allot_torch_c
     }
     if (string != NULL && string->type == ALLOT_SETTING_STRING) {
         const char *words = allot_trace_string(trace, string->string, NULL);
-        if (allot_torch_conf_parse(words, &text, notes != NULL ? notes : &unheard) !=
-            ALLOT_STATUS_OK) {
+        if (allot_torch_conf_parse_for(words, allot_torch_version_of(trace), &text,
+                                       notes != NULL ? notes : &unheard) != ALLOT_STATUS_OK) {
             return alloti_fail_prefix(ALLOT_STATUS_FORMAT, "recorded settings: ");
         }
     }
@@ -135,7 +135,7 @@ static uint32_t version_of_events(const allot_trace *trace)
         allot_trace_get_events(trace, device, &events);
         uint32_t seen = ALLOT_TORCH_VERSION_OLDEST;
         if (events.count > 0 && events.pool[0] != ALLOT_NONE) {
-            seen = ALLOT_TORCH_VERSION_NEWEST;
+            seen = 212;
         } else if (events.metadata != NULL) {
             seen = 209;
         } else if (events.context != NULL) {

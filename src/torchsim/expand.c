@@ -100,6 +100,7 @@ static allot_status reserve_range(allot_torchsim *sim, const sim_request *reques
     sim_block content = sim_block_alone(request->list, request->stream, index);
     content.address = range.address;
     content.size = range.size;
+    content.serial = sim_serial_next(sim);
     content.mapped = false;
     *out = alloti_sim_block_new(sim, &content);
     alloti_sim_block_cache(sim, *out);

@@ -50,6 +50,7 @@ allot_status alloti_sim_grow(allot_torchsim *sim, sim_request *request)
     sim_block content = sim_block_alone(request->list, request->stream, ALLOT_NONE);
     content.address = address;
     content.size = request->segment_size;
+    content.serial = sim_serial_next(sim);
     request->block = alloti_sim_block_new(sim, &content);
     sim_pool_of(sim, request->list)->segment_count++;
     alloti_sim_gauge_add(&sim->stats.reserved, content.size);

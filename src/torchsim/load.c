@@ -36,6 +36,7 @@ static void add_block(allot_torchsim *sim, const alloti_torchsim_segment *segmen
     sim_block content = sim_block_alone(list_of(segment), segment->stream, range);
     content.address = from->address;
     content.size = from->size;
+    content.serial = sim->serial_count;
     const uint32_t block = alloti_sim_block_new(sim, &content);
     alloti_sim_block_splice(sim, block, *last, ALLOT_NONE);
     *last = block;
@@ -87,6 +88,7 @@ static allot_status load_classic(allot_torchsim *sim, const alloti_torchsim_segm
                                  uint32_t *names)
 {
     uint32_t last = ALLOT_NONE;
+    (void)sim_serial_next(sim); /* No file says in which order segments were taken: by address. */
     const allot_status status = add_blocks(sim, segment, ALLOT_NONE, names, &last);
     if (status != ALLOT_STATUS_OK) {
         return status;
@@ -116,6 +118,7 @@ static uint32_t add_unmapped(allot_torchsim *sim, const alloti_torchsim_segment 
     sim_block content = sim_block_alone(list_of(segment), segment->stream, range);
     content.address = address;
     content.size = end - address;
+    content.serial = sim->serial_count;
     content.mapped = false;
     const uint32_t block = alloti_sim_block_new(sim, &content);
     alloti_sim_block_splice(sim, block, last, ALLOT_NONE);
@@ -137,6 +140,7 @@ static allot_status load_range(allot_torchsim *sim, const alloti_torchsim_segmen
         content.size = (UINT64_MAX - content.address) / page * page;
     }
     allot_status status = alloti_sim_range_new(sim, &content, &range);
+    (void)sim_serial_next(sim);
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
         const alloti_torchsim_segment *segment = &segments[i];
         if (done[i] || !same_range(first, segment)) {

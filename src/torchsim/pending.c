@@ -98,6 +98,18 @@ void alloti_sim_synchronize(allot_torchsim *sim)
     finish_all(sim);
 }
 
+void alloti_sim_free_deferred(allot_torchsim *sim, uint32_t pool)
+{
+    uint32_t block = sim->queue_first;
+    while (block != ALLOT_NONE) {
+        const uint32_t next = sim->blocks[block].queue_next;
+        if (sim->blocks[block].state == SIM_DEFERRED && sim->blocks[block].list / 2 == pool) {
+            finish_pending(sim, block);
+        }
+        block = next;
+    }
+}
+
 void alloti_sim_synchronize_pool(allot_torchsim *sim, uint32_t pool)
 {
     sim->stats.sync_count++;

@@ -6,7 +6,7 @@
 #include "torchsim/sim.h"
 
 /** Up to this release every private pool counts as a capture while it is begun. */
-static const uint32_t LAST_SHARED_CAPTURE = 213;
+static const uint32_t LAST_SHARED_CAPTURE = 212;
 
 bool alloti_sim_makes_capture(const allot_torchsim *sim, const sim_pool *pool)
 {
@@ -87,6 +87,9 @@ allot_status allot_torchsim_pool_end(allot_torchsim *sim, uint32_t pool)
     }
     content->is_begun = false;
     sim->capture_count -= alloti_sim_makes_capture(sim, content);
+    if (sim->version >= SIM_ENDS_FREE && sim->conf.graph_capture_record_stream_reuse) {
+        alloti_sim_free_deferred(sim, pool + 1);
+    }
     return ALLOT_STATUS_OK;
 }
 

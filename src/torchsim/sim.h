@@ -9,8 +9,8 @@
  *     expandable   [ allocated | free |#### unmapped ####| free |##### unmapped #####]
  *
  * Every free block is in exactly one tree of its list: mapped ones in `cached`, ordered by
- * (stream, size, address), unmapped ones in `unmapped`, ordered by (stream, address). A list is one
- * half (small or large requests) of the default pool or of a private pool.
+ * (stream, size, serial, address), unmapped ones in `unmapped`, ordered by (stream, address). A
+ * list is one half (small or large requests) of the default pool or of a private pool.
  *
  * Invariants (alloti_torchsim_check): chains have no gaps; two free neighbours differ in being
  * mapped; statistics are the sums over the blocks; a classic segment is always mapped; unmapped
@@ -36,9 +36,12 @@
 
 /** Releases that changed a rule. */
 enum {
-    SIM_WHOLE_IS_NO_LIMIT = 209, /**< From here on a memory fraction of 1 is no limit at all. */
+    SIM_WHOLE_IS_NO_LIMIT = 210, /**< From here on a memory fraction of 1 is no limit at all. */
     SIM_POOLS_OFFER_FIRST =
-        211, /**< Pools with use_on_oom are asked before anything is released. */
+        211,                   /**< Pools with use_on_oom are asked before anything is released. */
+    SIM_ENDS_FREE = 212,       /**< graph_capture_record_stream_reuse frees at a capture's end. */
+    SIM_BLOCKS_HAVE_AGE = 212, /**< In this release older blocks win where sizes are equal; */
+    SIM_SEGMENTS_HAVE_AGE = 213, /**< from here on those of older segments, then lower addresses. */
 };
 
 typedef enum sim_state {
@@ -59,6 +62,7 @@ typedef struct sim_block {
     uint64_t requested;
     uint64_t stream;
     uint64_t gc_base; /**< The list's search_count when the block was last cached. */
+    uint64_t serial;  /**< Blocks of equal size are taken in this order, see sim_serial_next(). */
     uint32_t prev;    /**< Neighbours in the chain. */
     uint32_t next;
     uint32_t queue_prev; /**< Neighbours in the queue of pending blocks. */
@@ -145,6 +149,8 @@ struct allot_torchsim {
     uint32_t *scratch; /**< Blocks to unmap. */
     uint64_t scratch_capacity;
 
+    uint64_t serial_count; /**< Numbers given to segments, ranges and blocks. */
+
     uint32_t queue_first; /**< Pending and deferred blocks, oldest first. */
     uint32_t queue_last;
     uint32_t capture_count; /**< Pools that are begun and make a capture. */
@@ -193,6 +199,12 @@ static inline sim_pool *sim_pool_of(const allot_torchsim *sim, uint32_t list)
 static inline uint32_t sim_public_pool(uint32_t list)
 {
     return list < 2 ? ALLOT_NONE : list / 2 - 1;
+}
+
+/** Number of the next segment or range; 0 in releases that know no age. */
+static inline uint64_t sim_serial_next(allot_torchsim *sim)
+{
+    return sim->version < SIM_BLOCKS_HAVE_AGE ? 0 : ++sim->serial_count;
 }
 
 /** A block in no chain, no tree and no queue, on its way into use; the caller sets what it covers.
@@ -269,6 +281,8 @@ void alloti_sim_enqueue(allot_torchsim *sim, uint32_t block);
 void alloti_sim_process_events(allot_torchsim *sim);
 /** Wait for every pending block. */
 void alloti_sim_synchronize(allot_torchsim *sim);
+/** Free the deferred blocks of a pool whose capture ends; its graph orders later uses. */
+void alloti_sim_free_deferred(allot_torchsim *sim, uint32_t pool);
 /** Wait for the pending blocks of one pool. */
 void alloti_sim_synchronize_pool(allot_torchsim *sim, uint32_t pool);
 

@@ -115,13 +115,17 @@ static void step(program *p)
     }
 }
 
+/* The release that writes traces like those of make_trace(). */
+enum { TRACE_VERSION = 203 };
+
 static void run_program(program *p)
 {
     allot_torch_conf conf;
-    CHECK_OK(allot_torch_conf_parse(p->settings, &conf, NULL));
+    CHECK_OK(allot_torch_conf_parse_for(p->settings, TRACE_VERSION, &conf, NULL));
     const allot_torchsim_options options = {.struct_size = sizeof options,
                                             .conf = &conf,
                                             .limit = UINT64_C(4) << 30,
+                                            .version = TRACE_VERSION,
                                             .on_event = record,
                                             .on_event_context = p};
     CHECK_OK(allot_torchsim_create(&options, &p->sim));

@@ -104,7 +104,16 @@ static void there_are_no_processes_and_no_fabric(void)
     CHECK_EQ(nvml.nvmlDeviceGetHandleByIndex_v2(0, &device), 0);
     CHECK_EQ(nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, &count, NULL), 0);
     CHECK_EQ(count, 0);
-    CHECK_EQ(nvml.nvmlDeviceGetGpuFabricInfoV(device, NULL), 3);
+    struct {
+        unsigned version;
+        unsigned char uuid[16];
+        unsigned status;
+        unsigned clique;
+        unsigned char state; /* 0: there is none. */
+    } fabric = {.status = 7, .state = 3};
+    CHECK_EQ(nvml.nvmlDeviceGetGpuFabricInfoV(device, &fabric), 0);
+    CHECK_EQ(fabric.status, 0);
+    CHECK_EQ(fabric.state, 0);
 }
 
 static const check_test TESTS[] = {

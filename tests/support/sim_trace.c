@@ -72,6 +72,7 @@ sim_trace *sim_trace_begin(const char *settings, uint64_t limit)
     const allot_torchsim_options options = {.struct_size = sizeof options,
                                             .conf = &conf,
                                             .limit = limit,
+                                            .completion = ALLOT_TORCH_COMPLETE_ON_CALL,
                                             .on_event = record,
                                             .on_event_context = s};
     s->time_ns = 1000000;
@@ -93,6 +94,12 @@ uint32_t sim_trace_alloc(sim_trace *sim, uint64_t size, uint32_t line)
     CHECK(status == ALLOT_STATUS_OK || status == ALLOT_STATUS_DEVICE_MEMORY ||
           status == ALLOT_STATUS_FRAGMENTED);
     return status == ALLOT_STATUS_OK ? block : ALLOT_NONE;
+}
+
+void sim_trace_free_shared(sim_trace *s, uint32_t block)
+{
+    CHECK_OK(allot_torchsim_record_stream(s->sim, block, 7));
+    CHECK_OK(allot_torchsim_free(s->sim, block));
 }
 
 void sim_trace_free(sim_trace *sim, uint32_t block)

@@ -15,10 +15,15 @@ allot_torch_conf torch_program_conf(uint64_t *state, bool expandable)
     allot_torch_conf conf;
     allot_torch_conf_init(&conf);
     conf.expandable_segments = expandable;
+    if (check_random_range(state, 0, 4) == 0) {
+        conf.large_segment_size = 2 * check_random_range(state, 6, 16) * MIB;
+        conf.max_non_split_rounding = conf.large_segment_size;
+    }
     if (check_random_range(state, 0, 2) == 0) {
-        conf.max_split_size = check_random_range(state, 20, 200) * MIB;
+        const uint64_t least = conf.large_segment_size / MIB;
+        conf.max_split_size = check_random_range(state, least, 200) * MIB;
         if (check_random_range(state, 0, 1) == 0) {
-            conf.max_non_split_rounding = check_random_range(state, 20, 60) * MIB;
+            conf.max_non_split_rounding = check_random_range(state, least, 60) * MIB;
         }
     }
     if (check_random_range(state, 0, 2) == 0) {
@@ -28,9 +33,6 @@ allot_torch_conf torch_program_conf(uint64_t *state, bool expandable)
         for (uint32_t i = 0; i < ALLOT_TORCH_INTERVALS; i++) {
             conf.roundup_power2_divisions[i] = 1u << check_random_range(state, 0, 4);
         }
-    }
-    if (check_random_range(state, 0, 4) == 0) {
-        conf.large_segment_size = 2 * check_random_range(state, 6, 16) * MIB;
     }
     return conf;
 }
@@ -185,6 +187,8 @@ static bool add_settings(alloti_builder *builder, const allot_torch_conf *conf)
                                    conf->garbage_collection_threshold)) &&
               CHECK_OK(add_setting(builder, "expandable_segments", ALLOT_SETTING_BOOL,
                                    conf->expandable_segments, 0));
+    /* Written from 2.13 on. */
+    ok = ok && CHECK_OK(add_setting(builder, "max_cached_size", ALLOT_SETTING_INT, -1, 0));
     for (uint32_t i = 0; ok && i < ALLOT_TORCH_INTERVALS; i++) {
         char key[48];
         (void)snprintf(key, sizeof(key), "roundup_power2_divisions.%lu", 1ul << i);

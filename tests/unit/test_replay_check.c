@@ -41,11 +41,37 @@ static void a_range_reserved_in_vain_does_not_hide_another(void)
     allot_trace_destroy(trace);
 }
 
+/** Frees that complete right before a failure: not there for the search, they came of its wait. */
+static void check_waited_for(uint32_t shared_count)
+{
+    sim_trace *sim = sim_trace_begin("", 60 * MIB);
+    uint32_t blocks[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        blocks[i] = sim_trace_alloc(sim, 6 * MIB, i);
+    }
+    sim_trace_alloc(sim, 40 * MIB, 3);
+    for (uint32_t i = 0; i < shared_count; i++) {
+        sim_trace_free_shared(sim, blocks[i]);
+    }
+    CHECK_EQ(sim_trace_alloc(sim, 6 * MIB, 4), ALLOT_NONE);
+    sim_trace_alloc(sim, 6 * MIB, 5);
+    allot_trace *trace = sim_trace_end(sim);
+    CHECK_OK(check_trace(trace, 60 * MIB));
+    allot_trace_destroy(trace);
+}
+
+static void a_free_may_complete_on_the_way_to_a_failure(void)
+{
+    check_waited_for(1);
+    check_waited_for(2);
+}
+
 #define TEST(name)                                                                                 \
     {                                                                                              \
 #name, name                                                                                \
     }
 static const check_test TESTS[] = {
     TEST(a_range_reserved_in_vain_does_not_hide_another),
+    TEST(a_free_may_complete_on_the_way_to_a_failure),
 };
 CHECK_MAIN(TESTS)

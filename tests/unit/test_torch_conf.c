@@ -58,7 +58,7 @@ static void writes_equal_settings_equally(void)
     CHECK_STR(canonical("roundup_power2_divisions:[1:4,>:4]"), "roundup_power2_divisions:4");
     CHECK_STR(canonical("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]"),
               "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]");
-    CHECK_STR(canonical("roundup_power2_divisions:[>:2]"), "roundup_power2_divisions:2");
+    CHECK_STR(canonical("roundup_power2_divisions:[>:2]"), "roundup_power2_divisions:[1:0,>:2]");
     CHECK_STR(canonical("max_split_size_mb:64,max_split_size_mb:128"), "max_split_size_mb:128");
     CHECK_STR(canonical("release_lock_on_hipmalloc:True"), "release_lock_on_cudamalloc:True");
 }
@@ -96,7 +96,9 @@ static void errors_name_the_position(void)
         {"max_split_size_mb", "position 17: expected :, the settings end"},
         {"max_split_size_mb:", "position 18: expected a value, the settings end"},
         {"max_split_size_mb:19", "position 18: max_split_size_mb must be at least 20"},
-        {"max_split_size_mb:x", "position 18: max_split_size_mb must be at least 20"},
+        {"max_split_size_mb:39,large_segment_size_mb:40", "must be at least 40"},
+        {"large_segment_size_mb:40,max_non_split_rounding_mb:30", "must be at least 40"},
+        {"max_split_size_mb:x", "position 18: max_split_size_mb must be at least 1"},
         {"max_non_split_rounding_mb:5", "position 26: max_non_split_rounding_mb"},
         {"large_segment_size_mb:10", "position 22: large_segment_size_mb must be more than 10"},
         {"garbage_collection_threshold:1.0", "position 29: garbage_collection_threshold"},
@@ -192,6 +194,39 @@ static void a_review_finds_what_does_nothing(void)
     CHECK_EQ(review("", true, 1, ignored, ""), 0);
 }
 
+/** Divisions of the first intervals as a release reads them. */
+static void check_divisions(const char *text, uint32_t version, const uint32_t *expected)
+{
+    allot_torch_conf conf;
+    REQUIRE_OK(allot_torch_conf_parse_for(text, version, &conf, NULL));
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_EQ(conf.roundup_power2_divisions[i], expected[i]);
+    }
+}
+
+static void the_end_of_a_list_begins_earlier_up_to_2_9(void)
+{
+    check_divisions("roundup_power2_divisions:[4:8,>:2]", 209, (uint32_t[]){8, 8, 2, 2});
+    check_divisions("roundup_power2_divisions:[4:8,>:2]", 210, (uint32_t[]){8, 8, 8, 2});
+    check_divisions("roundup_power2_divisions:[>:2]", 209, (uint32_t[]){2, 2, 2, 2});
+    check_divisions("roundup_power2_divisions:[>:2]", 0, (uint32_t[]){0, 2, 2, 2});
+}
+
+static void sizes_are_compared_with_a_segment_by_release(void)
+{
+    allot_torch_conf conf;
+    CHECK_EQ(allot_torch_conf_parse_for("max_split_size_mb:20", 209, &conf, NULL),
+             ALLOT_STATUS_INVALID);
+    CHECK_CONTAINS(allot_error_detail(), "more than 20");
+    CHECK_OK(allot_torch_conf_parse_for("max_split_size_mb:20", 210, &conf, NULL));
+    CHECK_OK(allot_torch_conf_parse("large_segment_size_mb:12,max_split_size_mb:14", &conf, NULL));
+    allot_torch_notes notes = {.count = 0};
+    CHECK_OK(
+        allot_torch_conf_parse("max_split_size_mb:30,large_segment_size_mb:40", &conf, &notes));
+    CHECK_EQ(notes.count, 1);
+    CHECK_EQ(conf.max_split_size, ALLOT_TORCH_UNLIMITED);
+}
+
 static void names_of_notes(void)
 {
     CHECK_STR(allot_torch_note_kind_name(ALLOT_TORCH_NOTE_CONFLICT), "conflict");
@@ -227,6 +262,8 @@ static const check_test TESTS[] = {
      with_notes_what_pytorch_refuses_is_passed_over},
     {"notes_that_do_not_fit_are_counted", notes_that_do_not_fit_are_counted},
     {"a_review_finds_what_does_nothing", a_review_finds_what_does_nothing},
+    {"the_end_of_a_list_begins_earlier_up_to_2_9", the_end_of_a_list_begins_earlier_up_to_2_9},
+    {"sizes_are_compared_with_a_segment_by_release", sizes_are_compared_with_a_segment_by_release},
     {"names_of_notes", names_of_notes},
     {"recorded_values_win_over_the_recorded_string", recorded_values_win_over_the_recorded_string},
 };

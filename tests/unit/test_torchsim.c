@@ -257,10 +257,10 @@ static void garbage_collection_needs_a_fraction(void)
     allot_torchsim_destroy(sim);
 }
 
-static void a_fraction_of_one_is_a_limit_until_2_8(void)
+static void a_fraction_of_one_is_a_limit_until_2_9(void)
 {
-    check_collection(208, 1, 1);
-    check_collection(209, 1, 0);
+    check_collection(209, 1, 1);
+    check_collection(210, 1, 0);
 }
 
 static void a_block_used_elsewhere_waits(void)
@@ -341,12 +341,12 @@ static void check_beside_capture(uint32_t version, bool is_graph, uint64_t expec
     allot_torchsim_destroy(sim);
 }
 
-static void beside_a_capture_shared_blocks_wait_up_to_2_13(void)
+static void beside_a_capture_shared_blocks_wait_up_to_2_12(void)
 {
-    check_beside_capture(211, true, 30 * MIB);
-    check_beside_capture(211, false, 30 * MIB);
-    check_beside_capture(215, true, 0);
-    check_beside_capture(215, false, 0);
+    check_beside_capture(212, true, 30 * MIB);
+    check_beside_capture(212, false, 30 * MIB);
+    check_beside_capture(213, true, 0);
+    check_beside_capture(213, false, 0);
 }
 
 /** Whether a request to a private pool makes the default one give its cache back. */
@@ -757,6 +757,41 @@ static uint64_t active(const allot_torchsim *sim)
     return allot_torchsim_get_stats(sim)->active.now;
 }
 
+/** Whether a block freed in a capture, used beside it, is free when the capture has ended. */
+static bool is_free_at_end(const char *settings, uint32_t version)
+{
+    allot_torch_conf conf;
+    CHECK_OK(allot_torch_conf_parse(settings, &conf, NULL));
+    const allot_torchsim_options options = {.struct_size = sizeof(options),
+                                            .conf = &conf,
+                                            .version = version,
+                                            .completion = ALLOT_TORCH_COMPLETE_ON_CALL};
+    allot_torchsim *sim = NULL;
+    uint32_t pool = ALLOT_NONE;
+    uint32_t block = ALLOT_NONE;
+    const allot_torch_pool_options graph = {.struct_size = sizeof(graph), .is_graph = true};
+    CHECK_OK(allot_torchsim_create(&options, &sim));
+    CHECK_OK(allot_torchsim_pool_create(sim, &graph, &pool));
+    CHECK_OK(allot_torchsim_pool_begin(sim, pool));
+    CHECK_OK(allot_torchsim_alloc(sim, 30 * MIB, 0, pool, &block));
+    CHECK_OK(allot_torchsim_record_stream(sim, block, 9));
+    give(sim, block);
+    CHECK_EQ(allot_torchsim_get_stats(sim)->active.now, 30 * MIB);
+    CHECK_OK(allot_torchsim_pool_end(sim, pool));
+    CHECK(alloti_torchsim_check(sim));
+    const bool is_free = allot_torchsim_get_stats(sim)->active.now == 0;
+    allot_torchsim_destroy(sim);
+    return is_free;
+}
+
+static void the_end_of_a_capture_frees_where_streams_are_reused(void)
+{
+    CHECK(is_free_at_end("graph_capture_record_stream_reuse:True", 0));
+    CHECK(is_free_at_end("graph_capture_record_stream_reuse:True", 212));
+    CHECK(!is_free_at_end("graph_capture_record_stream_reuse:True", 211));
+    CHECK(!is_free_at_end("", 0));
+}
+
 static void only_uses_from_before_a_capture_are_waited_for_after_it(void)
 {
     const allot_torchsim_options options = {.struct_size = sizeof(options),
@@ -817,16 +852,17 @@ static const check_test TESTS[] = {
     TEST(the_last_resort_is_to_release_every_unsplit_block),
     TEST(an_out_of_memory_says_whether_bytes_or_ranges_are_missing),
     TEST(a_fraction_limits_below_the_device),
+    TEST(the_end_of_a_capture_frees_where_streams_are_reused),
     TEST(only_uses_from_before_a_capture_are_waited_for_after_it),
     TEST(each_begin_of_a_pool_is_a_use_to_give_up),
     TEST(a_refused_segment_leaves_the_built_in_driver_as_it_was),
     TEST(a_table_of_another_size_is_understood_or_refused),
     TEST(garbage_collection_needs_a_fraction),
-    TEST(a_fraction_of_one_is_a_limit_until_2_8),
+    TEST(a_fraction_of_one_is_a_limit_until_2_9),
     TEST(a_block_used_elsewhere_waits),
     TEST(completion_on_call_waits_for_the_call),
     TEST(in_a_capture_shared_blocks_wait_until_its_end),
-    TEST(beside_a_capture_shared_blocks_wait_up_to_2_13),
+    TEST(beside_a_capture_shared_blocks_wait_up_to_2_12),
     TEST(a_request_to_a_mempool_releases_the_cache_from_2_14_on),
     TEST(a_dropped_pool_gives_only_its_own_segments_back),
     TEST(a_release_inside_use_mem_pool_depends_on_the_release),

@@ -13,6 +13,7 @@
 /** A driver that counts what it gives and fails once, at call `fail_at`. */
 typedef struct faulty {
     uint64_t next;
+    bool descends; /**< Each segment lies below the one before. */
     uint64_t held;
     uint64_t ranges; /**< Bytes of addresses reserved. */
     uint64_t calls;
@@ -31,8 +32,9 @@ static allot_status segment_alloc(void *context, uint64_t size, uint64_t stream,
     faulty *driver = context;
     const allot_status status = count_call(driver);
     if (status == ALLOT_STATUS_OK) {
+        driver->next -= driver->descends ? size : 0;
         *address = driver->next;
-        driver->next += size;
+        driver->next += driver->descends ? 0 : size;
         driver->held += size;
     }
     return status;
@@ -227,7 +229,56 @@ static void every_lack_of_host_memory_is_reported(void)
     CHECK(alloc_fault_each(use_host_memory, &expandable) > 10);
 }
 
+static uint64_t address_of(const allot_torchsim *sim, uint32_t block)
+{
+    allot_torch_block content = {.address = 0};
+    CHECK_OK(allot_torchsim_get_block(sim, block, &content));
+    return content.address;
+}
+
+/** Take a block, give it back; its address. */
+static uint64_t use(allot_torchsim *sim, uint64_t size)
+{
+    uint32_t block = ALLOT_NONE;
+    CHECK_OK(allot_torchsim_alloc(sim, size, 0, ALLOT_NONE, &block));
+    const uint64_t address = address_of(sim, block);
+    CHECK_OK(allot_torchsim_free(sim, block));
+    return address;
+}
+
+/** Which of two equal segments is taken, and which after the first was split and merged. */
+static void check_equal_segments(uint32_t version, uint64_t expected, uint64_t expected_after_split)
+{
+    faulty driver = {.next = 1ull << 40, .descends = true};
+    const allot_torch_driver calls = table(&driver);
+    const allot_torchsim_options options = {
+        .struct_size = sizeof(options), .driver = &calls, .version = version};
+    allot_torchsim *sim = NULL;
+    uint32_t blocks[2];
+    REQUIRE_OK(allot_torchsim_create(&options, &sim));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(allot_torchsim_alloc(sim, 30 * MIB, 0, ALLOT_NONE, &blocks[i]));
+    }
+    const uint64_t addresses[] = {address_of(sim, blocks[0]), address_of(sim, blocks[1])};
+    CHECK_OK(allot_torchsim_free(sim, blocks[1]));
+    CHECK_OK(allot_torchsim_free(sim, blocks[0]));
+    CHECK_EQ(use(sim, 30 * MIB), addresses[expected]);
+    CHECK_EQ(use(sim, 20 * MIB), addresses[expected]);
+    CHECK_EQ(use(sim, 30 * MIB), addresses[expected_after_split]);
+    CHECK(alloti_torchsim_check(sim));
+    allot_torchsim_destroy(sim);
+}
+
+/** The first segment taken is the older one and lies higher. */
+static void equal_sizes_go_by_address_or_age(void)
+{
+    check_equal_segments(211, 1, 1);
+    check_equal_segments(212, 0, 1);
+    check_equal_segments(213, 0, 0);
+}
+
 static const check_test TESTS[] = {
+    {"equal_sizes_go_by_address_or_age", equal_sizes_go_by_address_or_age},
     {"a_refused_segment_is_asked_for_again", a_refused_segment_is_asked_for_again},
     {"a_refused_page_or_range_is_asked_for_again", a_refused_page_or_range_is_asked_for_again},
     {"another_failure_of_the_driver_reaches_the_caller",

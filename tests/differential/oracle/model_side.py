@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs programs on liballot's model of PyTorch's allocator, through its public C interface."""
 
+import bisect
 import ctypes
 from ctypes import POINTER, CFUNCTYPE, Structure, byref, c_bool, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -8,6 +9,7 @@ NONE = 0xFFFFFFFF
 OK, DEVICE_MEMORY, FRAGMENTED = 0, 3, 4
 KIND_COUNT = 11
 FIRST_ADDRESS = 0x200000000000
+LAST_ADDRESS = 1 << 62
 STEP = 2 << 20
 CONF_BYTES = 4096
 AT_ONCE, ON_CALL = 0, 1
@@ -89,15 +91,32 @@ class Library:
 
 
 class Addresses:
-    """One counter for all devices."""
+    """Addresses of all devices: always new ones, or the lowest free ones."""
 
-    def __init__(self):
-        self.next = FIRST_ADDRESS
+    def __init__(self, reuses):
+        self.reuses = reuses
+        self.begins, self.ends = [FIRST_ADDRESS], [LAST_ADDRESS]  # of what is free, ascending
 
     def take(self, size):
-        address = self.next
-        self.next += (size + STEP - 1) // STEP * STEP
+        size = (size + STEP - 1) // STEP * STEP
+        at = next(i for i in range(len(self.begins)) if self.ends[i] - self.begins[i] >= size)
+        address = self.begins[at]
+        self.begins[at] += size
+        if self.begins[at] == self.ends[at]:
+            del self.begins[at], self.ends[at]
         return address
+
+    def give(self, address, size):
+        if not self.reuses:
+            return
+        end = address + (size + STEP - 1) // STEP * STEP
+        at = bisect.bisect(self.begins, address)
+        self.begins.insert(at, address)
+        self.ends.insert(at, end)
+        if at + 1 < len(self.begins) and self.begins[at + 1] == end:
+            del self.begins[at + 1], self.ends[at]
+        if at > 0 and self.ends[at - 1] == address:
+            del self.begins[at], self.ends[at - 1]
 
 
 class Device:
@@ -109,9 +128,10 @@ class Device:
         self.events, self.waiting, self.ready = [], [], []
         self.directed = 0
         conf = ctypes.create_string_buffer(CONF_BYTES)
-        library.check(library.c.allot_torch_conf_parse(program["conf"].encode(), conf, None))
+        text = program["conf"].encode()
+        library.check(library.c.allot_torch_conf_parse_for(text, program["version"], conf, None))
         self.driver = Driver(
-            ctypes.sizeof(Driver), None, TAKE(self._alloc), GIVE(self._give), TAKE(self._reserve),
+            ctypes.sizeof(Driver), None, TAKE(self._alloc), GIVE(self._free), TAKE(self._reserve),
             GIVE(self._unreserve), MAP(self._map), GIVE(self._give), FREE_BYTES(lambda _: self.limit - self.used),
         )  # fmt: skip
         self.on_event = ON_EVENT(self._event)
@@ -140,7 +160,11 @@ class Device:
         return OK
 
     def _unreserve(self, _, address, size):
-        pass
+        self.addresses.give(address, size)
+
+    def _free(self, _, address, size):
+        self.addresses.give(address, size)
+        self._give(_, address, size)
 
     def _map(self, _, address, size):
         return self._take(size)
@@ -225,19 +249,28 @@ COUNTS = {
 class Model:
     """Runs one program."""
 
-    def __init__(self, library, program, streams, first):
-        self.program, self.streams, self.first = program, streams, first
-        addresses = Addresses()
+    def __init__(self, library, program, result):
+        self.program, self.streams = program, result["streams"]
+        self.first, self.each = result["first"], result["each"]
+        addresses = Addresses(program["addresses"] == "reuse")
         self.devices = [Device(library, program, addresses) for _ in range(program["devices"])]
-        self.blocks, self.pools, self.graphs = {}, {}, {}
+        self.blocks, self.pools, self.graphs, self.states = {}, {}, {}, {}
         self.region = None
         self.capture = None
 
     def run(self):
-        for size, stream in self.first:
-            self.devices[0].alloc(size, stream, NONE)
+        self.make_state(self.first)
+        self.drop_state(self.make_state(self.each))
         for op in self.program["ops"]:
             getattr(self, "op_" + op[0])(*op[1:])
+
+    def make_state(self, requests):
+        """What PyTorch's generator keeps for a graph."""
+        return [self.devices[0].alloc(size, stream, NONE) for size, stream in requests]
+
+    def drop_state(self, blocks):
+        for block in reversed(blocks):
+            self.devices[0].do("free", block)
 
     def op_a(self, name, size, stream, device):
         pool = NONE
@@ -293,6 +326,7 @@ class Model:
         if shared < 0:
             device.do("pool_release", pool)
         self.graphs[graph] = pool
+        self.states[graph] = self.make_state(self.each)
         self.capture = (pool, stream)
 
     def op_ge(self, graph):
@@ -301,6 +335,7 @@ class Model:
 
     def op_gd(self, graph):
         self.devices[0].do("pool_release", self.graphs.pop(graph))
+        self.drop_state(self.states.pop(graph))
 
     def close(self):
         for device in self.devices:

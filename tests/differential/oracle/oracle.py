@@ -86,7 +86,7 @@ def in_order(events, has_pools):
 GIVING = ("segment_free", "segment_unmap")
 
 # From here on the events of a snapshot name their pools; before, a check has to guess them.
-NAMES_POOLS = 215
+NAMES_POOLS = 212
 
 
 def has_pools(program):
@@ -151,7 +151,7 @@ class Oracle:
         result = self.torch.run(program)
         if isinstance(result, str):
             return "cannot run: " + result
-        model = model_side.Model(self.library, program, result["streams"], result["first"])
+        model = model_side.Model(self.library, program, result)
         try:
             model.run()
         except RuntimeError as error:

@@ -22,19 +22,23 @@ MIB = 1 << 20
 
 # Settings by the first release that knows them, each with the values that are tried.
 SETTINGS = {
-    "max_split_size_mb": (200, ["21", "32", "64", "128", "256", "512"]),
-    "max_non_split_rounding_mb": (206, ["21", "32", "64", "128"]),
+    "max_split_size_mb": (200, ["20", "21", "32", "64", "128", "256", "512"]),
+    "max_non_split_rounding_mb": (206, ["20", "21", "32", "64", "128"]),
     "garbage_collection_threshold": (200, ["0.2", "0.5", "0.6", "0.8", "0.9", "0.95"]),
     "expandable_segments": (202, ["True", "True", "True", "False"]),
     "roundup_power2_divisions": (
         200,
-        ["1", "2", "4", "8", "16", "64", "[256:1,512:2,1024:4,>:8]", "[1:2,8:4,64:8,>:16]", "[32:4,>:1]"],
+        ["1", "2", "4", "8", "16", "64", "[256:1,512:2,1024:4,>:8]", "[1:2,8:4,64:8,>:16]", "[32:4,>:1]", "[>:4]"],
     ),
     "release_lock_on_cudamalloc": (202, ["True"]),
     "graph_capture_record_stream_reuse": (209, ["True"]),
-    "per_process_memory_fraction": (209, ["0.3", "0.5", "0.9", "1.0"]),
-    "large_segment_size_mb": (211, ["20", "22", "40", "64", "100"]),
+    "per_process_memory_fraction": (210, ["0.3", "0.5", "0.9", "1.0"]),
+    "large_segment_size_mb": (211, ["12", "20", "22", "40", "64", "100"]),
     "throw_on_cudamalloc_oom": (212, ["True"]),
+    "pinned_use_cuda_host_register": (203, ["True"]),
+    "pinned_num_register_threads": (203, ["8"]),
+    "pinned_use_background_threads": (207, ["True"]),
+    "pinned_reserve_segment_size_mb": (211, ["64"]),
     "expandable_segments_reserve": (215, ["0.25", "0.5", "2.0", "1024mb", "9000mb"]),
 }
 
@@ -53,8 +57,12 @@ def _size(draw):
     return draw.randint(256 * MIB, 1024 * MIB)
 
 
-# Up to this release `>` in a list also replaced the entry before it; the model reads as later ones.
-LAST_GREEDY_LIST = 208
+# Up to this release a largest split has to be above the size of a segment, not at least that.
+LAST_ABOVE_SEGMENT = 209
+
+# In this release the order in which frees complete together, that of a hash table, decides which of
+# the merged blocks counts as the older one.
+BLOCKS_HAVE_AGE = 212
 
 # Up to this release use_mem_pool() on one device also kept the others from releasing their caches.
 LAST_POOL_CONTEXT = 207
@@ -64,13 +72,12 @@ def _conf(draw, version, keys):
     chosen = {}
     for key, (since, values) in SETTINGS.items():
         if version >= since and key in keys:
-            known = [v for v in values if ">" not in v or version > LAST_GREEDY_LIST]
-            chosen[key] = draw.choice(known)
-    # PyTorch refuses a largest split below the size of a segment, and a rounding not above it.
-    least = int(chosen.get("large_segment_size_mb", "20"))
+            chosen[key] = draw.choice(values)
+    # PyTorch refuses a largest split and a rounding below the size of a segment.
+    least = int(chosen.get("large_segment_size_mb", "20")) + (version <= LAST_ABOVE_SEGMENT)
     for key in ("max_split_size_mb", "max_non_split_rounding_mb"):
-        if key in chosen and int(chosen[key]) <= least:
-            chosen[key] = str(least + 1)
+        if key in chosen and int(chosen[key]) < least:
+            chosen[key] = str(least)
     return ",".join(f"{key}:{value}" for key, value in chosen.items())
 
 
@@ -177,10 +184,11 @@ def generate(seed, version, count, features=None, keys=None):
         features = {name for name in FEATURES if draw.random() < 0.35}
     if version <= LAST_POOL_CONTEXT and "pools" in features:
         features = features - {"devices"}
+        if version == LAST_POOL_CONTEXT:
+            keys = [key for key in keys if key != "expandable_segments"]  # MemPool refuses
     if "garbage_collection_threshold" in keys and draw.random() < 0.8:
         features = features | {"fraction"}
-    if "graph_capture_record_stream_reuse" in keys and "streams" in features:
-        features = features - {"graphs"}  # which blocks come free in a capture is not modelled
+    has_uses = "streams" in features and version != BLOCKS_HAVE_AGE
     program = {
         "seed": seed,
         "version": version,
@@ -190,9 +198,10 @@ def generate(seed, version, count, features=None, keys=None):
         "fraction": draw.choice([0.3, 0.5, 0.7, 0.9, 0.95, 1.0]) if "fraction" in features else 0,
         "events": "sync" if "sync" in features and not features & {"pools", "graphs"} else "instant",
         "streams": 3 if "streams" in features else (1 if "graphs" in features else 0),
+        "addresses": draw.choice(["reuse", "upward"]),
         "ops": [],
     }
-    writer = _Writer(draw, program, features)
+    writer = _Writer(draw, program, features if has_uses else features - {"streams"})
     for i in range(count):
         writer.step(0.52 if (i // 1000) % 2 == 0 else 0.47)
     program["ops"] = tidy(program["ops"])

@@ -38,18 +38,24 @@ class Run:
             for device in self.devices:
                 torch.cuda.set_per_process_memory_fraction(program["fraction"], device)
         torch.cuda.memory._record_memory_history(max_entries=10**7, context=None)
-        self.first = []
+        self.first, self.each = [], []
         if any(op[0] == "gb" for op in program["ops"]):
-            self.register_generator()
+            self.find_generator_state()
 
-    def register_generator(self):
-        """The first graph may make PyTorch's generator allocate, and keep that while there is one."""
-        self.first_graph = torch.cuda.CUDAGraph()
+    def find_generator_state(self):
+        """PyTorch's generator may allocate for the first graph, and for each: `first`, `each`."""
+        self.first_graph, self.first = self.empty_graph()
+        _, self.each = self.empty_graph()
+
+    def empty_graph(self):
+        """A graph, and what was allocated for it."""
+        graph = torch.cuda.CUDAGraph()
+        before = len(torch.cuda.memory._snapshot()["device_traces"][0])
         with torch.cuda.stream(self.streams[0][1]):
-            self.first_graph.capture_begin()
-            self.first_graph.capture_end()
-        traces = torch.cuda.memory._snapshot()["device_traces"][0]
-        self.first = [(e["size"], e["stream"]) for e in traces if e["action"] == "alloc"]
+            graph.capture_begin()
+            graph.capture_end()
+        entries = torch.cuda.memory._snapshot()["device_traces"][0][before:]
+        return graph, [(e["size"], e["stream"]) for e in entries if e["action"] == "alloc"]
 
     def step(self, op):
         getattr(self, "op_" + op[0])(*op[1:])
@@ -111,7 +117,7 @@ class Run:
 def run(program, out):
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = program["conf"]
     os.environ["ALLOT_STANDIN"] = (
-        f"addresses:upward,context:0,limit:{program['limit']},devices:{program['devices']},"
+        f"addresses:{program['addresses']},context:0,limit:{program['limit']},devices:{program['devices']},"
         f"events:{program['events']}"
     )
     warnings.simplefilter("ignore")
@@ -122,6 +128,7 @@ def run(program, out):
     result = {
         "snapshot": snapshot,
         "first": state.first,
+        "each": state.each,
         "streams": [[s.cuda_stream for s in streams] for streams in state.streams],
         "stats": [torch.cuda.memory_stats(device) for device in state.devices],
         "version": str(torch.__version__),
