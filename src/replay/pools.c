@@ -73,15 +73,34 @@ static bool takes_segment(const allot_events *events, uint64_t at)
            events->addr[at - 1] == events->addr[at];
 }
 
+/** Where the rests that a request may use are kept. */
+static uint64_t key_of(const allot_events *events, uint64_t at, uint64_t rounded)
+{
+    return (uint64_t)events->stream[at] << 1 | (rounded <= SIM_SMALL_MAX);
+}
+
+static uint64_t largest_rest(const split_evidence *evidence, uint64_t key)
+{
+    const uint32_t known = alloti_map64_get(&evidence->rests, key);
+    return known == ALLOT_NONE ? 0 : (uint64_t)known * SIM_MIN_BLOCK;
+}
+
+/** A request that fails where a rest has room; its size is rounded. */
+static void read_failure(const allot_requests *requests, uint64_t at, split_evidence *evidence)
+{
+    const uint64_t rounded = requests->events.size[at];
+    const uint64_t key = key_of(&requests->events, at, rounded);
+    evidence->passes_over = evidence->passes_over || largest_rest(evidence, key) >= rounded;
+}
+
 static allot_status read_alloc(const allot_requests *requests, uint64_t at,
                                split_evidence *evidence)
 {
     const allot_events *events = &requests->events;
     const uint64_t rounded = alloti_sim_round_size(requests->rules, events->size[at]);
     const bool is_small = rounded <= SIM_SMALL_MAX;
-    const uint64_t key = (uint64_t)events->stream[at] << 1 | is_small;
-    const uint32_t known = alloti_map64_get(&evidence->rests, key);
-    const uint64_t largest = known == ALLOT_NONE ? 0 : (uint64_t)known * SIM_MIN_BLOCK;
+    const uint64_t key = key_of(events, at, rounded);
+    const uint64_t largest = largest_rest(evidence, key);
     uint64_t rest = 0;
     if (takes_segment(events, at)) {
         evidence->passes_over = evidence->passes_over || largest >= rounded;
@@ -105,6 +124,7 @@ static allot_status read_event(allot_requests *requests, uint64_t at, split_evid
         return read_alloc(requests, at, evidence);
     case ALLOT_EVENT_OOM:
         requests->pools[requests->event_pools[at]].last_request = at;
+        read_failure(requests, at, evidence);
         return ALLOT_STATUS_OK;
     case ALLOT_EVENT_SEGMENT_FREE:
     case ALLOT_EVENT_SEGMENT_UNMAP:

@@ -96,15 +96,90 @@ static allot_status note_events(const allot_requests *requests, alloti_places *a
     return status;
 }
 
+/** Places that a new stretch shows to be gone: addresses are given again. */
+static void forget_overlapped(alloti_places *live, const alloti_place *stretch)
+{
+    for (uint64_t i = live->count; i > 0; i--) {
+        const alloti_place *known = &live->items[i - 1];
+        const bool overlaps = known->first < stretch->end && stretch->first < known->end;
+        const bool is_same = known->stream == stretch->stream && known->pool == stretch->pool &&
+                             known->is_large == stretch->is_large;
+        if (overlaps && !is_same) {
+            live->items[i - 1] = live->items[--live->count];
+        }
+    }
+}
+
+/** The class of pages that are unmapped, by what was mapped there last. */
+static alloti_page_class class_at(const alloti_places *live, const alloti_place *stretch)
+{
+    for (uint64_t i = 0; i < live->count; i++) {
+        const alloti_place *known = &live->items[i];
+        if (known->stream == stretch->stream && known->pool == stretch->pool &&
+            known->first <= stretch->first && stretch->first < known->end) {
+            return known->is_large ? PAGES_LARGE : PAGES_SMALL;
+        }
+    }
+    return PAGES_UNKNOWN;
+}
+
+/** The request that pages at an event were mapped for; the number of events for none. */
+static uint64_t request_after(const allot_requests *requests, uint64_t event)
+{
+    while (event < requests->events.count && !alloti_requests_is_boundary(requests, event)) {
+        event++;
+    }
+    const bool is_request =
+        event < requests->events.count && (requests->events.kind[event] == ALLOT_EVENT_ALLOC ||
+                                           requests->events.kind[event] == ALLOT_EVENT_OOM);
+    return is_request ? event : requests->events.count;
+}
+
+/** Forwards: what is mapped at each time, for addresses that serve one class after the other. */
+static allot_status note_classes(const allot_requests *requests, alloti_places *all)
+{
+    const allot_events *events = &requests->events;
+    alloti_places live = {.count = 0};
+    allot_status status = ALLOT_STATUS_OK;
+    uint64_t request = 0;
+    all->classes = alloti_calloc_array(events->count, sizeof(*all->classes));
+    if (all->classes == NULL) {
+        return alloti_fail_memory(events->count);
+    }
+    for (uint64_t i = 0; status == ALLOT_STATUS_OK && i < events->count; i++) {
+        const bool maps = events->kind[i] == ALLOT_EVENT_SEGMENT_MAP;
+        alloti_place stretch = {.stream = allot_trace_stream(requests->trace, events->stream[i]),
+                                .pool = requests->event_pools[i],
+                                .first = events->addr[i]};
+        if ((!maps && events->kind[i] != ALLOT_EVENT_SEGMENT_UNMAP) ||
+            !alloti_add(events->addr[i], events->size[i], &stretch.end)) {
+            continue;
+        }
+        request = maps && request <= i ? request_after(requests, i) : request;
+        if (maps && request < events->count && live.count < PLACES_MAX) {
+            stretch.is_large =
+                alloti_sim_round_size(requests->rules, events->size[request]) > SIM_SMALL_MAX;
+            forget_overlapped(&live, &stretch);
+            status = note_stretch(&live, &stretch);
+        }
+        all->classes[i] = (uint8_t)class_at(&live, &stretch);
+    }
+    free(live.items);
+    return status;
+}
+
 allot_status alloti_places_find(const allot_requests *requests, alloti_places *out)
 {
     alloti_places all = {.count = 0};
     allot_status status = note_final(requests, &all);
     if (status == ALLOT_STATUS_OK && alloti_requests_has_pages(requests)) {
         status = note_events(requests, &all);
+        if (status == ALLOT_STATUS_OK) {
+            status = note_classes(requests, &all);
+        }
     }
     if (status != ALLOT_STATUS_OK) {
-        free(all.items);
+        alloti_places_fini(&all);
         return status;
     }
     *out = all;
@@ -113,11 +188,15 @@ allot_status alloti_places_find(const allot_requests *requests, alloti_places *o
 
 void alloti_places_fini(alloti_places *places)
 {
+    free(places->classes);
     free(places->items);
 }
 
 bool alloti_places_is_large(const alloti_places *places, const alloti_pages *pages)
 {
+    if (places->classes != NULL && places->classes[pages->event] != PAGES_UNKNOWN) {
+        return places->classes[pages->event] == PAGES_LARGE;
+    }
     uint64_t nearest = UINT64_MAX;
     bool is_large = true;
     for (uint64_t i = 0; i < places->count; i++) {
@@ -248,7 +327,8 @@ static allot_status survey_events(const allot_requests *requests, const alloti_p
                                     .pool = key.pool,
                                     .address = events->addr[i],
                                     .size = events->size[i],
-                                    .large_page = requests->info.conf.large_segment_size};
+                                    .large_page = requests->info.conf.large_segment_size,
+                                    .event = i};
         key.is_large = alloti_places_is_large(places, &pages);
         mapping *known = NULL;
         status = find_mapping(found, &key, &known);

@@ -21,7 +21,11 @@ typedef struct alloti_place {
     uint64_t end;
 } alloti_place;
 
+/** Of which size class the pages of an event are. */
+typedef enum alloti_page_class { PAGES_UNKNOWN, PAGES_SMALL, PAGES_LARGE } alloti_page_class;
+
 typedef struct alloti_places {
+    uint8_t *classes; /**< [events] alloti_page_class of pages mapped and unmapped, or NULL. */
     alloti_place *items;
     uint64_t count;
     uint64_t capacity;
@@ -38,9 +42,11 @@ typedef struct alloti_pages {
     uint64_t address;
     uint64_t size;
     uint64_t large_page; /**< Page of ranges for large requests. */
+    uint64_t event;      /**< Index of the segment_map or segment_unmap. */
 } alloti_pages;
 
-/** Whether pages serve large requests: as those nearest to them do, else by their size. */
+/** Whether pages serve large requests: as what was mapped there before, else as those nearest to
+ * them do, else by their size. */
 bool alloti_places_is_large(const alloti_places *places, const alloti_pages *pages);
 
 /**

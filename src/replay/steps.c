@@ -5,7 +5,8 @@
  * The allocator gives memory back either because the program asked (empty_cache) or under pressure,
  * on the way to a new segment. Both look alike: segment_free, segment_free, ..., segment_alloc.
  * Pressure it can only have been if the segment that follows would have lifted the bytes held above
- * everything that the device is known to have given.
+ * everything that the device is known to have given. In an expandable range only the pages that are
+ * missing are taken, but a memory fraction counts a segment for the whole request.
  */
 #include "core/array.h"
 #include "core/size_math.h"
@@ -80,10 +81,18 @@ bool alloti_requests_is_boundary(const allot_requests *requests, uint64_t event)
 /** What a row of segment events from `first` on was for. */
 typedef struct burst {
     uint64_t end;       /**< The event that ended it, or the number of events. */
-    uint64_t taken;     /**< Bytes taken in it. */
+    uint64_t taken;     /**< Bytes taken in it, or that a fraction would have counted. */
     bool ends_in_alloc; /**< An allocation, or one that failed. */
     bool ends_in_oom;
 } burst;
+
+/** Bytes of a segment for the whole request at an event. */
+static uint64_t counted_size(const allot_requests *requests, uint64_t event)
+{
+    const allot_torchsim *rules = requests->rules;
+    return alloti_sim_segment_size(rules,
+                                   alloti_sim_round_size(rules, requests->events.size[event]));
+}
 
 static burst look_ahead(const allot_requests *requests, uint64_t first)
 {
@@ -99,6 +108,10 @@ static burst look_ahead(const allot_requests *requests, uint64_t first)
         found.ends_in_oom = requests->events.kind[found.end] == ALLOT_EVENT_OOM;
         found.ends_in_alloc =
             found.ends_in_oom || requests->events.kind[found.end] == ALLOT_EVENT_ALLOC;
+    }
+    if (found.ends_in_alloc && found.taken > 0 && requests->info.conf.expandable_segments) {
+        const uint64_t counted = counted_size(requests, found.end);
+        found.taken = found.taken > counted ? found.taken : counted;
     }
     return found;
 }

@@ -248,7 +248,8 @@ static allot_status undo_giving(undoing *undo, uint64_t event, bool is_expandabl
                                     .pool = home.pool,
                                     .address = address,
                                     .size = size,
-                                    .large_page = requests->info.conf.large_segment_size};
+                                    .large_page = requests->info.conf.large_segment_size,
+                                    .event = event};
         home.is_large = alloti_places_is_large(undo->places, &pages);
     }
     uint32_t index = 0;

@@ -14,8 +14,7 @@ uint64_t alloti_sim_round_size(const allot_torchsim *sim, uint64_t size)
     return alloti_torch_round(&sim->conf, size);
 }
 
-/** Bytes of a classic segment for a request of this rounded size. */
-static uint64_t segment_size(const allot_torchsim *sim, uint64_t rounded)
+uint64_t alloti_sim_segment_size(const allot_torchsim *sim, uint64_t rounded)
 {
     if (rounded <= SIM_SMALL_MAX) {
         return SIM_SMALL_SEGMENT;
@@ -107,7 +106,7 @@ static sim_request make_request(const allot_torchsim *sim, uint64_t size, uint64
     return (sim_request){
         .size = rounded,
         .requested = size,
-        .segment_size = segment_size(sim, rounded),
+        .segment_size = alloti_sim_segment_size(sim, rounded),
         .stream = stream,
         .list = 2 * owner + (rounded <= SIM_SMALL_MAX ? SIM_SMALL : SIM_LARGE),
         .is_expandable = sim->conf.expandable_segments && !sim->pools[owner].has_allocator,

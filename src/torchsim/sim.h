@@ -233,6 +233,8 @@ void alloti_sim_emit_segment(const allot_torchsim *sim, allot_event_kind kind,
 /* ---- alloc.c ---- */
 /** Bytes of a block for a request, by the settings of this allocator. */
 uint64_t alloti_sim_round_size(const allot_torchsim *sim, uint64_t size);
+/** Bytes of a classic segment for a request of this rounded size. */
+uint64_t alloti_sim_segment_size(const allot_torchsim *sim, uint64_t rounded);
 
 /** One allocation on its way through the stages. */
 typedef struct sim_request {

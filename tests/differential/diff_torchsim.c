@@ -44,6 +44,8 @@ typedef struct pair {
     uint32_t names[LIVE_MAX];
     uint64_t addresses[LIVE_MAX];
     uint64_t count;
+    uint32_t pool_count;
+    uint32_t captured; /**< Pool that a capture is underway into, or ALLOT_NONE. */
 } pair;
 
 static void make_alloc(pair *both, const torch_program *program, uint64_t *state)
@@ -68,17 +70,57 @@ static void make_alloc(pair *both, const torch_program *program, uint64_t *state
 static void make_free(pair *both, uint64_t *state, bool shared)
 {
     const uint64_t at = check_random_range(state, 0, both->count - 1);
-    slow_free(&both->slow, both->addresses[at], shared);
     if (shared) {
+        slow_use(&both->slow, both->addresses[at]);
         CHECK_OK(allot_torchsim_record_stream(both->fast, both->names[at], 7));
     }
+    if (shared && check_random_range(state, 0, 3) == 0) {
+        return; /* Used now, freed later. */
+    }
+    slow_free(&both->slow, both->addresses[at]);
     CHECK_OK(allot_torchsim_free(both->fast, both->names[at]));
     both->names[at] = both->names[--both->count];
     both->addresses[at] = both->addresses[both->count];
 }
 
+/** Begin or end a capture, into a graph's pool. */
+static void make_capture(pair *both, uint64_t *state)
+{
+    if (both->captured != ALLOT_NONE) {
+        slow_end(&both->slow, (int)both->captured + 1);
+        CHECK_OK(allot_torchsim_pool_end(both->fast, both->captured));
+        both->captured = ALLOT_NONE;
+        return;
+    }
+    const uint32_t pool = (uint32_t)check_random_range(state, 0, both->pool_count - 1);
+    if ((both->slow.graphs >> pool & 1) != 0) {
+        CHECK_OK(allot_torchsim_pool_begin(both->fast, pool));
+        slow_begin(&both->slow);
+        both->captured = pool;
+    }
+}
+
+static void make_pools(pair *both, uint32_t count, uint64_t *state)
+{
+    both->pool_count = count;
+    both->captured = ALLOT_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        const allot_torch_pool_options pool = {.struct_size = sizeof(pool),
+                                               .is_graph = i % 2 == 0,
+                                               .use_on_oom = check_random_range(state, 0, 2) == 0,
+                                               .no_split = check_random_range(state, 0, 2) == 0};
+        both->slow.graphs |= (uint32_t)pool.is_graph << i;
+        both->slow.offers |= (uint32_t)pool.use_on_oom << i;
+        both->slow.whole |= (uint32_t)pool.no_split << i;
+        CHECK_OK(allot_torchsim_pool_create(both->fast, &pool, NULL));
+    }
+}
+
 static void make_step(pair *both, const torch_program *program, uint64_t *state)
 {
+    if (both->pool_count > 0 && check_random_range(state, 0, 19) == 0) {
+        make_capture(both, state);
+    }
     switch (torch_program_next(program, state, both->count)) {
     case TORCH_ALLOC:
         make_alloc(both, program, state);
@@ -90,7 +132,9 @@ static void make_step(pair *both, const torch_program *program, uint64_t *state)
         make_free(both, state, true);
         break;
     case TORCH_EMPTY:
-        slow_empty(&both->slow);
+        if (both->captured == ALLOT_NONE) { /* PyTorch leaves the default pool alone there. */
+            slow_empty(&both->slow);
+        }
         CHECK_OK(allot_torchsim_empty_cache(both->fast));
         break;
     }
@@ -108,12 +152,10 @@ static bool run_program(const torch_program *program)
                                             .on_event = compare,
                                             .on_event_context = &both->with};
     bool ok = CHECK_OK(allot_torchsim_create(&options, &both->fast));
-    for (uint32_t i = 0; ok && i < program->pool_count; i++) {
-        const allot_torch_pool_options pool = {.struct_size = sizeof(pool), .is_graph = i % 2 == 0};
-        both->slow.graphs |= (uint32_t)pool.is_graph << i;
-        ok = CHECK_OK(allot_torchsim_pool_create(both->fast, &pool, NULL));
-    }
     uint64_t state = program->seed;
+    if (ok) {
+        make_pools(both, program->pool_count, &state);
+    }
     for (uint32_t i = 0; ok && i < program->operation_count; i++) {
         make_step(both, program, &state);
         ok = both->with.equal && CHECK_EQ(both->with.seen, both->slow.event_count) &&
@@ -149,6 +191,7 @@ static void also_under_constant_pressure(void)
     uint64_t state = check_seed() + 1;
     for (int i = 0; i < PROGRAM_COUNT; i++) {
         torch_program program = torch_program_random(&state);
+        program.conf.graph_capture_record_stream_reuse = i % 2 == 0;
         program.limit = check_random_range(&state, 30, 200) * 2 * (1ull << 20);
         REQUIRE(run_program(&program));
     }

@@ -137,12 +137,18 @@ typedef struct want {
     uint64_t stream;
     int pool;
     bool large;
+    bool classic; /**< Of classic segments only, split as they are. */
 } want;
 
 static bool is_for(const slow_block *block, const want *wanted)
 {
     return block->state == SLOW_FREE && block->mapped && block->pool == wanted->pool &&
            block->large == wanted->large && block->stream == wanted->stream;
+}
+
+static bool has_bit(uint32_t bits, int pool)
+{
+    return pool > 0 && (bits >> (pool - 1) & 1) != 0;
 }
 
 static bool smaller(const slow_block *a, const slow_block *b)
@@ -177,6 +183,9 @@ static uint64_t search(slow_torch *slow, const want *wanted)
         slow->searches[wanted->pool][wanted->large]++;
     }
     uint64_t at = next_fit(slow, wanted, NOWHERE);
+    while (wanted->classic && at != NOWHERE && slow->blocks[at].range != 0) {
+        at = next_fit(slow, wanted, at);
+    }
     if (at == NOWHERE) {
         return NOWHERE;
     }
@@ -403,17 +412,42 @@ static void complete(slow_torch *slow, uint64_t address)
     join(slow, address);
 }
 
-static void complete_all(slow_torch *slow)
+/** Complete those that wait, oldest first, for which `chosen` holds. */
+static void complete_some(slow_torch *slow, bool (*chosen)(const slow_block *block, int pool),
+                          int pool)
 {
+    uint64_t kept = 0;
     for (uint64_t i = 0; i < slow->waiting_count; i++) {
-        complete(slow, slow->waiting[i]);
+        const uint64_t address = slow->waiting[i];
+        if (chosen(&slow->blocks[find(slow, address)], pool)) {
+            complete(slow, address);
+        } else {
+            slow->waiting[kept++] = address;
+        }
     }
-    slow->waiting_count = 0;
+    slow->waiting_count = kept;
+}
+
+static bool any(const slow_block *block, int pool)
+{
+    (void)block, (void)pool;
+    return true;
+}
+
+static bool needs_no_event(const slow_block *block, int pool)
+{
+    (void)pool;
+    return block->deferred && !block->used;
+}
+
+static bool is_deferred_in(const slow_block *block, int pool)
+{
+    return block->deferred && block->pool == pool;
 }
 
 void slow_empty(slow_torch *slow)
 {
-    complete_all(slow);
+    complete_some(slow, any, 0);
     uint64_t *addresses = malloc((size_t)(slow->count + 1) * sizeof(*addresses));
     for (int large = 1; large >= 0; large--) {
         const uint64_t count = in_order(slow, large == 1, addresses);
@@ -521,13 +555,31 @@ static bool release_oversize(slow_torch *slow, const want *wanted)
     return bytes >= key.size;
 }
 
+/** Of the pools that offer themselves; *wanted becomes a request to the one that serves. */
+static uint64_t borrow(slow_torch *slow, want *wanted)
+{
+    for (int pool = 1; wanted->pool == 0 && pool <= 32; pool++) {
+        if (has_bit(slow->offers, pool)) {
+            want other = *wanted;
+            other.pool = pool;
+            other.classic = true;
+            const uint64_t at = search(slow, &other);
+            if (at != NOWHERE) {
+                *wanted = other;
+                return at;
+            }
+        }
+    }
+    return NOWHERE;
+}
+
 /** Requests to a graph's pool are made in its capture. */
 static bool is_capture(const slow_torch *slow, int pool)
 {
-    return pool > 0 && (slow->graphs >> (pool - 1) & 1) != 0;
+    return has_bit(slow->graphs, pool);
 }
 
-static uint64_t serve(slow_torch *slow, const want *wanted)
+static uint64_t serve(slow_torch *slow, want *wanted)
 {
     uint64_t at = search(slow, wanted);
     if (at != NOWHERE) {
@@ -537,6 +589,9 @@ static uint64_t serve(slow_torch *slow, const want *wanted)
         collect(slow);
     }
     at = obtain(slow, wanted);
+    if (at == NOWHERE) {
+        at = borrow(slow, wanted);
+    }
     if (at == NOWHERE && release_oversize(slow, wanted)) {
         at = obtain(slow, wanted);
     }
@@ -551,7 +606,8 @@ static uint64_t serve(slow_torch *slow, const want *wanted)
 uint64_t slow_alloc(slow_torch *slow, uint64_t size, uint64_t stream, int pool)
 {
     if (!is_capture(slow, pool)) {
-        complete_all(slow);
+        complete_some(slow, needs_no_event, 0);
+        complete_some(slow, any, 0);
     }
     want wanted = {.size = rounded(slow, size), .stream = stream, .pool = pool};
     wanted.large = wanted.size > MIB;
@@ -562,10 +618,12 @@ uint64_t slow_alloc(slow_torch *slow, uint64_t size, uint64_t stream, int pool)
     }
     slow_block *block = &slow->blocks[at];
     const uint64_t rest = block->size - wanted.size;
-    const bool splits = !wanted.large || slow->conf.expandable_segments
-                            ? rest >= 512
-                            : rest > MIB && wanted.size < slow->conf.max_split_size;
+    const bool fine = !wanted.large || (slow->conf.expandable_segments && !wanted.classic);
+    const bool splits =
+        !has_bit(slow->whole, wanted.pool) &&
+        (fine ? rest >= 512 : rest > MIB && wanted.size < slow->conf.max_split_size);
     block->state = SLOW_USED;
+    block->used = block->used_in_capture = block->deferred = false;
     block->requested = size;
     const uint64_t address = block->address;
     if (splits) {
@@ -574,22 +632,42 @@ uint64_t slow_alloc(slow_torch *slow, uint64_t size, uint64_t stream, int pool)
         free_part.address += wanted.size;
         free_part.size = rest;
         free_part.state = SLOW_FREE;
-        free_part.cached_at = slow->searches[pool][wanted.large];
+        free_part.cached_at = slow->searches[wanted.pool][wanted.large];
         put(slow, free_part);
     }
     say(slow, ALLOT_EVENT_ALLOC, address, size, stream);
     return address;
 }
 
-void slow_free(slow_torch *slow, uint64_t address, bool shared)
+void slow_use(slow_torch *slow, uint64_t address)
+{
+    slow_block *block = &slow->blocks[find(slow, address)];
+    *(slow->captures > 0 ? &block->used_in_capture : &block->used) = true;
+}
+
+void slow_begin(slow_torch *slow)
+{
+    slow->captures++;
+}
+
+void slow_end(slow_torch *slow, int pool)
+{
+    slow->captures--;
+    if (slow->conf.graph_capture_record_stream_reuse) {
+        complete_some(slow, is_deferred_in, pool);
+    }
+}
+
+void slow_free(slow_torch *slow, uint64_t address)
 {
     slow_block *block = &slow->blocks[find(slow, address)];
     say(slow, ALLOT_EVENT_FREE_REQUESTED, address, block->requested, block->stream);
-    if (!shared) {
+    if (!block->used && !block->used_in_capture) {
         complete(slow, address);
         return;
     }
     block->state = SLOW_WAITS;
+    block->deferred = slow->captures > 0;
     slow->waiting = realloc(slow->waiting, (size_t)(slow->waiting_count + 1) * sizeof(uint64_t));
     if (slow->waiting == NULL) {
         abort();

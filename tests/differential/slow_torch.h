@@ -19,6 +19,9 @@ typedef struct slow_block {
     int pool; /**< 0: default, else private pool + 1. */
     bool large;
     bool mapped;
+    bool used;            /**< On another stream, outside of captures. */
+    bool used_in_capture; /**< On another stream, in a capture. */
+    bool deferred;        /**< Freed while used so, in a capture. */
     enum { SLOW_FREE, SLOW_USED, SLOW_WAITS } state;
 } slow_block;
 
@@ -36,6 +39,9 @@ typedef struct slow_torch {
     uint64_t waiting_count;
     uint64_t retry_count;
     uint32_t graphs; /**< Bit n: private pool n is a graph's. */
+    uint32_t whole;  /**< Bit n: private pool n never splits. */
+    uint32_t offers; /**< Bit n: private pool n serves the default pool when the driver refuses. */
+    int captures;    /**< Captures underway. */
     allot_torch_event *events;
     uint64_t event_count;
     uint64_t event_capacity;
@@ -46,7 +52,12 @@ void slow_fini(slow_torch *slow);
 
 /** Address of the block; 0 for an out-of-memory. */
 uint64_t slow_alloc(slow_torch *slow, uint64_t size, uint64_t stream, int pool);
-void slow_free(slow_torch *slow, uint64_t address, bool shared);
+/** A use on another stream. */
+void slow_use(slow_torch *slow, uint64_t address);
+void slow_free(slow_torch *slow, uint64_t address);
+/** A capture into a graph's pool begins or ends. */
+void slow_begin(slow_torch *slow);
+void slow_end(slow_torch *slow, int pool);
 void slow_empty(slow_torch *slow);
 
 #endif /* SLOW_TORCH_H */

@@ -96,6 +96,11 @@ uint32_t sim_trace_alloc(sim_trace *sim, uint64_t size, uint32_t line)
     return status == ALLOT_STATUS_OK ? block : ALLOT_NONE;
 }
 
+void sim_trace_empty_cache(sim_trace *s)
+{
+    CHECK_OK(allot_torchsim_empty_cache(s->sim));
+}
+
 void sim_trace_free_shared(sim_trace *s, uint32_t block)
 {
     CHECK_OK(allot_torchsim_record_stream(s->sim, block, 7));

@@ -17,6 +17,7 @@ sim_trace *sim_trace_begin(const char *settings, uint64_t limit);
 /** Allocate at a line of the program; ALLOT_NONE if that runs out of memory (recorded as such). */
 uint32_t sim_trace_alloc(sim_trace *sim, uint64_t size, uint32_t line);
 void sim_trace_free(sim_trace *sim, uint32_t block);
+void sim_trace_empty_cache(sim_trace *sim);
 /** Free a block that another stream uses until the allocator has to wait for it. */
 void sim_trace_free_shared(sim_trace *sim, uint32_t block);
 

@@ -66,6 +66,38 @@ static void a_free_may_complete_on_the_way_to_a_failure(void)
     check_waited_for(2);
 }
 
+/** Pages for a part of the request are mapped after the release, but a fraction of 200 MiB had to
+ * hold the whole of it beside the 180 MiB held: not a release of the program's own. */
+static void a_fraction_counts_the_whole_request_in_a_range(void)
+{
+    enum { SMALL_COUNT = 40 };
+    sim_trace *sim =
+        sim_trace_begin("expandable_segments:True,per_process_memory_fraction:0.5", 400 * MIB);
+    uint32_t small[SMALL_COUNT];
+    sim_trace_alloc(sim, 145 * MIB, 0); /* 160 MiB of pages. */
+    for (uint32_t i = 0; i < SMALL_COUNT; i++) {
+        small[i] = sim_trace_alloc(sim, MIB, 1);
+    }
+    for (uint32_t i = 20; i < SMALL_COUNT; i++) {
+        sim_trace_free(sim, small[i]);
+    }
+    sim_trace_empty_cache(sim);
+    for (uint32_t i = 10; i < 20; i++) {
+        sim_trace_free(sim, small[i]);
+    }
+    CHECK(sim_trace_alloc(sim, 30 * MIB, 2) != ALLOT_NONE);
+    allot_trace *trace = sim_trace_end(sim);
+    allot_requests *requests = NULL;
+    CHECK_OK(allot_requests_create(trace, ALLOT_NONE, &requests, NULL));
+    allot_requests_info info = {.struct_size = sizeof(info)};
+    allot_requests_get_info(requests, &info);
+    CHECK_EQ(info.empty_cache_count, 1);
+    CHECK_EQ(info.pressure_count, 1);
+    CHECK_OK(check_trace(trace, 400 * MIB));
+    allot_requests_destroy(requests);
+    allot_trace_destroy(trace);
+}
+
 #define TEST(name)                                                                                 \
     {                                                                                              \
 #name, name                                                                                \
@@ -73,5 +105,6 @@ static void a_free_may_complete_on_the_way_to_a_failure(void)
 static const check_test TESTS[] = {
     TEST(a_range_reserved_in_vain_does_not_hide_another),
     TEST(a_free_may_complete_on_the_way_to_a_failure),
+    TEST(a_fraction_counts_the_whole_request_in_a_range),
 };
 CHECK_MAIN(TESTS)

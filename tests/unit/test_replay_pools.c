@@ -117,6 +117,18 @@ static void a_pool_that_never_splits_is_known_by_its_segments(void)
     CHECK_EQ(result.stats.allocated.now, 6 * MIB);
 }
 
+static void a_pool_that_never_splits_is_known_by_its_failures(void)
+{
+    recording r = begin();
+    add(&r, ALLOT_EVENT_SEGMENT_ALLOC, 0, 2 * MIB, MEMPOOL);
+    add(&r, ALLOT_EVENT_ALLOC, 0, 1024, MEMPOOL);
+    add(&r, ALLOT_EVENT_OOM, 0, 1024, MEMPOOL);
+    add_segment(&r, 0, 2 * MIB, 2 * MIB, true, MEMPOOL);
+    allot_replay_check_result result;
+    CHECK_OK(check_under(&r, 2 * MIB, &result));
+    CHECK_EQ(result.oom_equal, 1);
+}
+
 /** After the release of the first segment the second says nothing about splits. */
 static void a_pool_that_was_emptied_in_between_may_split(void)
 {
@@ -222,6 +234,7 @@ static void a_graph_fails_without_a_release_and_a_mempool_does_not(void)
     }
 static const check_test TESTS[] = {
     TEST(a_pool_that_never_splits_is_known_by_its_segments),
+    TEST(a_pool_that_never_splits_is_known_by_its_failures),
     TEST(a_pool_that_was_emptied_in_between_may_split),
     TEST(a_dropped_pool_leaves_the_default_cache_alone),
     TEST(the_pool_of_the_next_request_is_in_use),

@@ -4,7 +4,9 @@
   oracle.py --python VENV/bin/python --standin DIR --library liballot.so --count 200 --seed 0
 
 Every event (kind, address, size, stream), every statistic, and `allot replay --check` on the
-snapshot must be equal. A program that differs is shrunk and printed; exit status 1.
+snapshot must be equal. With --what-if each program runs under two settings, and `allot replay` of
+the first run's snapshot must give the figures of the second (whatif.py). A program that differs is
+shrunk and printed; exit status 1.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import time
 
 import model_side
 import program as programs
+import whatif
 
 
 class Torch:
@@ -147,7 +150,10 @@ class Oracle:
         self.library = model_side.Library(options.library)
 
     def difference(self, program):
-        """What differs, None if nothing does; ("cannot run", text) is no difference."""
+        """What differs, None if nothing does; "cannot run: ..." is no difference."""
+        if "other" in program:
+            self.counts["pairs"] += 1
+            return whatif.difference(self.torch, self.options.allot, program, self.folder)
         result = self.torch.run(program)
         if isinstance(result, str):
             return "cannot run: " + result
@@ -171,13 +177,22 @@ class Oracle:
             return check_snapshot(self.options.allot, result, program, self.folder)
         return None
 
+    def generate(self, seed):
+        options = self.options
+        if options.what_if:
+            return whatif.generate(seed, self.torch.version, options.operations)
+        keys = options.keys.split(",") if options.keys is not None else None
+        features = set(options.features.split(",")) if options.features is not None else None
+        return programs.generate(seed, self.torch.version, options.operations, features, keys)
+
     def report(self, program, found):
         kind = classify(found)
         self.failures[kind] += 1
         print(f"\nseed {program['seed']} differs: {describe(program)}\n  {found}", flush=True)
         if self.failures[kind] > self.options.shrink:
             return
-        small = programs.shrink(program, lambda p: same(found, self.difference(p)), self.options.budget)
+        tidy = whatif.tidy if "other" in program else programs.tidy
+        small = programs.shrink(program, lambda p: same(found, self.difference(p)), self.options.budget, tidy)
         print(f"  smallest: {describe(small)}\n  {self.difference(small)}\n  {json.dumps(small)}", flush=True)
 
     def run(self):
@@ -185,11 +200,9 @@ class Oracle:
         self.counts = collections.Counter()
         settings = collections.Counter()
         for seed in range(self.options.seed, self.options.seed + self.options.count):
-            keys = self.options.keys.split(",") if self.options.keys is not None else None
-            features = set(self.options.features.split(",")) if self.options.features is not None else None
-            program = programs.generate(seed, self.torch.version, self.options.operations, features, keys)
+            program = self.generate(seed)
             found = self.difference(program)
-            for part in programs._split_conf(program["conf"]) or ["(defaults)"]:
+            for part in programs.split_conf(program["conf"]) or ["(defaults)"]:
                 settings[part.split(":")[0]] += 1
             is_own_fault = found and ("status -6" in found or "INTERNAL ASSERT" in found)
             if is_own_fault and found.startswith("cannot run"):
@@ -230,6 +243,7 @@ def main():
     parser.add_argument("--standin", required=True, help="folder of the stand-in")
     parser.add_argument("--library", required=True, help="liballot.so")
     parser.add_argument("--allot", help="the command; checks each snapshot with it too")
+    parser.add_argument("--what-if", action="store_true", help="replays under other settings; needs --allot")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the first program; -1: by the time")
     parser.add_argument("--operations", type=int, default=5000)

@@ -68,7 +68,11 @@ BLOCKS_HAVE_AGE = 212
 LAST_POOL_CONTEXT = 207
 
 
-def _conf(draw, version, keys):
+LIMITS = [80000, 40000, 16000, 8000, 7000, 5000, 3000, 2000, 1000]  # MiB
+
+
+def conf(draw, version, keys):
+    """A random settings string with these keys."""
     chosen = {}
     for key, (since, values) in SETTINGS.items():
         if version >= since and key in keys:
@@ -192,8 +196,8 @@ def generate(seed, version, count, features=None, keys=None):
     program = {
         "seed": seed,
         "version": version,
-        "conf": _conf(draw, version, keys),
-        "limit": draw.choice([80000, 40000, 16000, 8000, 7000, 5000, 3000, 2000, 1000]) * MIB,
+        "conf": conf(draw, version, keys),
+        "limit": draw.choice(LIMITS) * MIB,
         "devices": draw.choice([2, 3]) if "devices" in features else 1,
         "fraction": draw.choice([0.3, 0.5, 0.7, 0.9, 0.95, 1.0]) if "fraction" in features else 0,
         "events": "sync" if "sync" in features and not features & {"pools", "graphs"} else "instant",
@@ -263,7 +267,7 @@ def tidy(ops):
     return out
 
 
-def shrink(program, fails, budget=400):
+def shrink(program, fails, budget=400, tidy=tidy):
     """The smallest program found for which `fails` holds; tries at most `budget` programs."""
     tries = 0
 
@@ -287,7 +291,7 @@ def shrink(program, fails, budget=400):
                 start += chunk
         if not progress or chunk > 1:
             chunk //= 2
-    parts = [part for part in _split_conf(program["conf"])]
+    parts = [part for part in split_conf(program["conf"])]
     for part in list(parts):
         fewer = [p for p in parts if p != part]
         candidate = {**program, "conf": ",".join(fewer)}
@@ -299,7 +303,7 @@ def shrink(program, fails, budget=400):
     return program
 
 
-def _split_conf(conf):
+def split_conf(conf):
     parts, depth, start = [], 0, 0
     for i, c in enumerate(conf):
         depth += (c == "[") - (c == "]")

@@ -38,6 +38,8 @@ class Run:
             for device in self.devices:
                 torch.cuda.set_per_process_memory_fraction(program["fraction"], device)
         torch.cuda.memory._record_memory_history(max_entries=10**7, context=None)
+        self.failed, self.empties = {}, []
+        self.rejections = [0 for _ in self.devices]
         self.first, self.each = [], []
         if any(op[0] == "gb" for op in program["ops"]):
             self.find_generator_state()
@@ -65,7 +67,15 @@ class Run:
             with torch.cuda.stream(self.streams[device][stream]):
                 self.tensors[name] = torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
         except torch.OutOfMemoryError:
-            pass
+            self.failed[name] = self.failure(device)
+
+    def failure(self, device):
+        """Whether a failure is an out-of-memory with an event or a refusal without one."""
+        if "throw_on_cudamalloc_oom" not in self.program["conf"]:
+            return "oom"
+        before = self.rejections[device]
+        self.rejections[device] = torch.cuda.memory_stats(device)["num_oom_rejections"]
+        return "oom" if self.rejections[device] == before else "rejected"
 
     def op_f(self, name):
         self.tensors.pop(name, None)
@@ -76,7 +86,12 @@ class Run:
             tensor.record_stream(self.streams[tensor.device.index][stream])
 
     def op_e(self):
+        before = self.given()
         torch.cuda.empty_cache()
+        self.empties.append(self.given() != before)
+
+    def given(self):
+        return [torch.cuda.memory_stats(device)["num_device_free"] for device in self.devices]
 
     def op_s(self):
         for device in self.devices:
@@ -129,6 +144,8 @@ def run(program, out):
         "snapshot": snapshot,
         "first": state.first,
         "each": state.each,
+        "failed": state.failed,
+        "empties": state.empties,
         "streams": [[s.cuda_stream for s in streams] for streams in state.streams],
         "stats": [torch.cuda.memory_stats(device) for device in state.devices],
         "version": str(torch.__version__),
