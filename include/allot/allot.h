@@ -15,5 +15,6 @@
 #include <allot/space.h>
 #include <allot/torchsim.h>
 #include <allot/trace.h>
+#include <allot/workspace.h>
 
 #endif /* ALLOT_H */

@@ -71,7 +71,15 @@ static allot_status set_limit(standin_config *config, const char *value)
 
 static allot_status set_context(standin_config *config, const char *value)
 {
-    return allot_size_parse(value, &config->context);
+    const allot_status status =
+        allot_size_parse(value, &config->workspaces.size[ALLOT_WORKSPACE_context]);
+    config->workspaces.is_set[ALLOT_WORKSPACE_context] = true;
+    return status;
+}
+
+static allot_status set_workspace(standin_config *config, const char *value)
+{
+    return allot_workspaces_parse(value, &config->workspaces);
 }
 
 static allot_status set_devices(standin_config *config, const char *value)
@@ -171,23 +179,42 @@ static allot_status set_cublas(standin_config *config, const char *value)
     return number_unsigned("cublas", value, 1, INT32_MAX, &config->cublas_version);
 }
 
-static allot_status set_report(standin_config *config, const char *value)
+static allot_status path(const char *key, const char *value, char *out)
 {
-    if (strlen(value) >= sizeof config->report) {
-        return wrong("report", value, "a shorter path");
+    if (strlen(value) >= STANDIN_PATH_MAX) {
+        return wrong(key, value, "a shorter path");
     }
-    memcpy(config->report, value, strlen(value) + 1);
+    memcpy(out, value, strlen(value) + 1);
     return ALLOT_STATUS_OK;
 }
 
+static allot_status set_report(standin_config *config, const char *value)
+{
+    return path("report", value, config->report);
+}
+
+static allot_status set_oracle(standin_config *config, const char *value)
+{
+    return path("oracle", value, config->oracle);
+}
+
+static allot_status set_oracle_wait(standin_config *config, const char *value)
+{
+    return number_unsigned("oracle_wait", value, 1, 3600, &config->oracle_wait_s);
+}
+
 static const setting SETTINGS[] = {
-    {"gpu", set_gpu},         {"profile", set_profile},     {"limit", set_limit},
-    {"context", set_context}, {"devices", set_devices},     {"events", set_events},
-    {"lag", set_lag},         {"addresses", set_addresses}, {"bytes", set_bytes},
-    {"strict", set_strict},   {"guard", set_guard},         {"booleans", set_booleans},
-    {"cuda", set_cuda},       {"cudnn", set_cudnn},         {"nccl", set_nccl},
-    {"cublas", set_cublas},   {"report", set_report},       {"ranks", set_ranks},
-    {"wait", set_wait},
+    {"gpu", set_gpu},         {"profile", set_profile},
+    {"limit", set_limit},     {"context", set_context},
+    {"devices", set_devices}, {"events", set_events},
+    {"lag", set_lag},         {"addresses", set_addresses},
+    {"bytes", set_bytes},     {"strict", set_strict},
+    {"guard", set_guard},     {"booleans", set_booleans},
+    {"cuda", set_cuda},       {"cudnn", set_cudnn},
+    {"nccl", set_nccl},       {"cublas", set_cublas},
+    {"report", set_report},   {"ranks", set_ranks},
+    {"wait", set_wait},       {"workspace", set_workspace},
+    {"oracle", set_oracle},   {"oracle_wait", set_oracle_wait},
 };
 
 static allot_status apply(standin_config *config, const char *key, const char *value)
@@ -242,12 +269,15 @@ static void see_devices(standin_config *config, const char *list)
 static void complete(standin_config *config)
 {
     see_devices(config, getenv("CUDA_VISIBLE_DEVICES"));
-    if (config->context == UINT64_MAX) {
+    config->is_whole = config->limit == 0;
+    if (config->workspaces.is_set[ALLOT_WORKSPACE_context]) {
+        config->context = config->workspaces.size[ALLOT_WORKSPACE_context];
+    } else {
         const unsigned major =
             config->cuda_major != 0 ? config->cuda_major : device_runtime_major();
-        config->context = config->limit == 0 ? allot_gpu_context(&config->gpu, major) : 0;
+        config->context = config->is_whole ? allot_gpu_context(&config->gpu, major) : 0;
     }
-    if (config->limit == 0) {
+    if (config->is_whole) {
         config->limit = config->gpu.memory_total;
     }
 }
@@ -255,10 +285,11 @@ static void complete(standin_config *config)
 allot_status standin_config_parse(const char *text, standin_config *out)
 {
     standin_config config = {.installed_count = 1,
-                             .context = UINT64_MAX,
+                             .workspaces.struct_size = sizeof(allot_workspaces),
                              .lag = 1000,
                              .read_guard = 100000,
                              .wait = 600,
+                             .oracle_wait_s = 120,
                              .cudnn_version = 92600,
                              .nccl_version = 23007,
                              .cublas_version = 130401};

@@ -7,6 +7,7 @@
 #define ALLOTI_STANDIN_CONFIG_H
 
 #include <allot/gpu.h>
+#include <allot/workspace.h>
 
 #include "standin/answer.h"
 
@@ -26,9 +27,12 @@ typedef enum standin_addresses {
 } standin_addresses;
 
 typedef struct standin_config {
-    allot_gpu gpu;            /**< "gpu:ID" or "profile:FILE". */
-    uint64_t limit;           /**< "limit:SIZE": memory of each device; 0: the profile's. */
-    uint64_t context;         /**< "context:SIZE": taken by a context; with a limit: 0. */
+    allot_gpu gpu;               /**< "gpu:ID" or "profile:FILE". */
+    uint64_t limit;              /**< "limit:SIZE": memory of each device; 0: the profile's. */
+    allot_workspaces workspaces; /**< "workspace:NAME=SIZE", any number of times. */
+    uint64_t context; /**< "context:SIZE" or "workspace:context=SIZE": taken by a context; with a
+                           limit: 0. */
+    bool is_whole;    /**< Without a limit: what libraries take is taken of the card. */
     unsigned installed_count; /**< "devices:N". */
     unsigned device_count;    /**< Of these, what CUDA_VISIBLE_DEVICES lets the program see. */
     unsigned visible[STANDIN_DEVICES_MAX]; /**< [device_count] Which of the installed ones. */
@@ -45,6 +49,8 @@ typedef struct standin_config {
     unsigned cudnn_version;  /**< "cudnn:91002": what cudnnGetVersion() answers. */
     unsigned nccl_version;   /**< "nccl:22105". */
     unsigned cublas_version; /**< "cublas:120405". */
+    char oracle[STANDIN_PATH_MAX]; /**< "oracle:FILE": a real libcudnn.so.9 to ask; "" for none. */
+    unsigned oracle_wait_s;        /**< "oracle_wait:SECONDS": for one answer of it. */
     char report[STANDIN_PATH_MAX]; /**< "report:FILE": counts, written when the process ends. */
 } standin_config;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cuBLAS, cuBLASLt, cuSPARSE, cuSOLVER, cuFFT, cuRAND: what programs look at. */
-#include <stdatomic.h>
+/* cuBLAS, cuBLASLt, cuSPARSE, cuSOLVER, cuRAND: what programs look at. */
 #include <string.h>
 
 #include "standin/device.h"
 #include "standin/handle.h"
+#include "standin/report.h"
 #include "standin/runtime.h"
 
 static int set_stream(void *handle, void *stream)
@@ -20,6 +20,51 @@ static int get_stream(void *handle, void **stream)
 {
     const standin_handle *const known = handle_get(handle);
     *stream = known == NULL ? NULL : known->stream;
+    return 0;
+}
+
+/* What a handle of cuBLAS remembers beside its stream. */
+enum { CUBLAS_DEVICE, CUBLAS_TAKEN };
+
+/** A handle takes of the device what the user's table says. */
+CUDA_ENTRY(int, cublasCreate_v2)(void **out)
+{
+    enum { ALLOCATION_FAILED = 3 };
+    static report_size taken = {
+        .name = "memory of a cuBLAS handle", .workspace = ALLOT_WORKSPACE_cublas, .is_taken = true};
+    const allot_workspaces *const table = &standin_settings()->workspaces;
+    const uint64_t size = table->size[ALLOT_WORKSPACE_cublas];
+    standin_handle *const handle = handle_create();
+    if (handle == NULL) {
+        return ALLOCATION_FAILED;
+    }
+    const unsigned device = standin_this_thread()->device;
+    standin *const state = standin_open();
+    const cuda_status status = memory_charge(state, device, size);
+    standin_close(state);
+    if (status != CUDA_OK) {
+        handle_destroy(handle);
+        return ALLOCATION_FAILED;
+    }
+    if (table->is_set[ALLOT_WORKSPACE_cublas]) {
+        (void)report_size_call(&taken, REPORT_TABLE, size, size);
+    }
+    handle->values[CUBLAS_DEVICE] = device;
+    handle->values[CUBLAS_TAKEN] = (int64_t)size;
+    *out = handle;
+    return 0;
+}
+
+CUDA_ENTRY(int, cublasDestroy_v2)(void *pointer)
+{
+    const standin_handle *const handle = handle_get(pointer);
+    if (handle != NULL) {
+        standin *const state = standin_open();
+        memory_refund(state, (uint32_t)handle->values[CUBLAS_DEVICE],
+                      (uint64_t)handle->values[CUBLAS_TAKEN]);
+        standin_close(state);
+        handle_destroy(pointer);
+    }
     return 0;
 }
 
@@ -146,12 +191,4 @@ CUDA_ENTRY(int, cublasLtMatmul)
     (void)workspace;
     (void)workspace_size;
     return launch_on(stream, NULL) == CUDA_OK ? 0 : 13;
-}
-
-/* Plans of cuFFT are numbers. */
-CUDA_ENTRY(int, cufftCreate)(int *plan)
-{
-    static atomic_int last;
-    *plan = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    return 0;
 }

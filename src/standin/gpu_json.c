@@ -2,17 +2,14 @@
 /* Profiles as JSON files, through yajl. */
 #include <allot/gpu.h>
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_gen.h>
-#include <yajl/yajl_tree.h>
 
 #include "core/status.h"
+#include "standin/json_file.h"
 
 static const char SCHEMA[] = "allot-gpu/1";
-enum { FILE_MAX = 1 << 16 };
 
 static uint64_t *place_of(allot_gpu *gpu, allot_gpu_field field)
 {
@@ -28,15 +25,9 @@ static uint64_t *place_of(allot_gpu *gpu, allot_gpu_field field)
     return NULL;
 }
 
-static yajl_val member(yajl_val object, const char *key)
-{
-    const char *path[] = {key, NULL};
-    return YAJL_IS_OBJECT(object) ? yajl_tree_get(object, path, yajl_t_any) : NULL;
-}
-
 static allot_status take_text(yajl_val root, const char *key, char *out, bool is_required)
 {
-    yajl_val value = member(root, key);
+    yajl_val value = alloti_json_member(root, key);
     if (value == NULL && !is_required) {
         return ALLOT_STATUS_OK;
     }
@@ -52,8 +43,8 @@ static allot_status take_text(yajl_val root, const char *key, char *out, bool is
 /** Where a value comes from: {"kind": ..., "reference": ...}, or nothing. */
 static allot_status take_source(yajl_val source, allot_gpu_field field, allot_gpu *out)
 {
-    const char *const kind = YAJL_GET_STRING(member(source, "kind"));
-    const char *const reference = YAJL_GET_STRING(member(source, "reference"));
+    const char *const kind = YAJL_GET_STRING(alloti_json_member(source, "kind"));
+    const char *const reference = YAJL_GET_STRING(alloti_json_member(source, "reference"));
     unsigned known = kind == NULL ? ALLOT_GPU_SOURCE_FILE : 0;
     while (kind != NULL && known < ALLOT_GPU_SOURCE_COUNT &&
            strcmp(kind, allot_gpu_source_name((allot_gpu_source)known)) != 0) {
@@ -75,7 +66,7 @@ static allot_status take_source(yajl_val source, allot_gpu_field field, allot_gp
 static allot_status take_field(yajl_val root, allot_gpu_field field, bool has_base, allot_gpu *out)
 {
     const char *const key = allot_gpu_field_name(field);
-    yajl_val value = member(root, key);
+    yajl_val value = alloti_json_member(root, key);
     if (value == NULL && has_base) {
         return ALLOT_STATUS_OK;
     }
@@ -86,7 +77,7 @@ static allot_status take_field(yajl_val root, allot_gpu_field field, bool has_ba
         return alloti_fail(ALLOT_STATUS_FORMAT, "\"%s\": expected a whole number", key);
     }
     *place_of(out, field) = (uint64_t)YAJL_GET_INTEGER(value);
-    return take_source(member(member(root, "sources"), key), field, out);
+    return take_source(alloti_json_member(alloti_json_member(root, "sources"), key), field, out);
 }
 
 /** Numbers that later code divides by or sizes arrays with must be sensible. */
@@ -135,38 +126,14 @@ static allot_status take_all(yajl_val root, allot_gpu *out)
     return status;
 }
 
-static allot_status read_file(const char *path, char *text)
-{
-    FILE *const file = fopen(path, "rb");
-    if (file == NULL) {
-        return alloti_fail(ALLOT_STATUS_IO, "%s", strerror(errno));
-    }
-    const size_t size = fread(text, 1, FILE_MAX, file);
-    const bool has_failed = ferror(file) != 0;
-    fclose(file);
-    if (has_failed || size == FILE_MAX) {
-        return alloti_fail(has_failed ? ALLOT_STATUS_IO : ALLOT_STATUS_FORMAT,
-                           has_failed ? "cannot be read" : "too long for a profile");
-    }
-    text[size] = '\0';
-    return ALLOT_STATUS_OK;
-}
-
 allot_status allot_gpu_read(const char *path, allot_gpu *out)
 {
-    char *const text = malloc(FILE_MAX + 1);
-    if (text == NULL) {
-        return alloti_fail_memory(FILE_MAX + 1);
-    }
-    allot_status status = read_file(path, text);
+    yajl_val root = NULL;
+    allot_status status = alloti_json_read(path, &root);
     if (status == ALLOT_STATUS_OK) {
-        char error[256] = "";
-        yajl_val root = yajl_tree_parse(text, error, sizeof error);
-        status = root == NULL ? alloti_fail(ALLOT_STATUS_FORMAT, "not JSON: %s", error)
-                              : take_all(root, out);
+        status = take_all(root, out);
         yajl_tree_free(root);
     }
-    free(text);
     return status == ALLOT_STATUS_OK ? status : alloti_fail_prefix(status, "%s: ", path);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/status.h"
+#include "standin/nccl_buffers.h"
 #include "standin/nccl_exchange.h"
 #include "standin/nccl_group.h"
 #include "standin/runtime.h"
@@ -139,6 +140,7 @@ CUDA_ENTRY(const char *, ncclGetLastError)(void *handle)
 
 static void comm_free(nccl_comm *comm)
 {
+    nccl_buffers_give_back((unsigned)comm->device, comm->buffers);
     comm->mark = 0;
     free(comm->out);
     free(comm->in);
@@ -180,6 +182,10 @@ static nccl_status comm_enter(const meeting *place, int size, int rank, int devi
     nccl_comm *const comm = comm_new(size, rank, device);
     if (comm == NULL) {
         return NCCL_SYSTEM;
+    }
+    if (nccl_buffers_take((unsigned)device, size, &comm->buffers) != CUDA_OK) {
+        comm_free(comm);
+        return fail(NCCL_UNHANDLED, "out of device memory for the buffers of a communicator");
     }
     if (place->path != NULL &&
         segment_join(place->path, place->may_create, (unsigned)size, (unsigned)rank,

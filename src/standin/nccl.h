@@ -68,6 +68,7 @@ typedef struct nccl_comm {
     int rank;
     int size;
     int device;
+    uint64_t buffers; /**< Bytes it took of the device. */
     uint64_t calls;
     uint64_t splits;
     nccl_segment *segment; /**< NULL: a rank alone. */

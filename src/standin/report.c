@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <yajl/yajl_gen.h>
 
+#include "standin/cudnn_oracle.h"
 #include "standin/nccl.h"
 #include "standin/python.h"
 #include "standin/reads.h"
@@ -24,6 +25,7 @@ typedef struct name_list {
 } name_list;
 
 static _Atomic(report_guess *) guesses;
+static _Atomic(report_size *) sizes;
 static name_list missing;
 static name_list own_runtimes;
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
@@ -39,6 +41,41 @@ bool report_guess_call(report_guess *guess)
             &guesses, &head, guess, memory_order_release, memory_order_relaxed));
     }
     return !standin_settings()->is_strict;
+}
+
+static void raise_to(atomic_uint_least64_t *place, uint64_t value)
+{
+    uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
+    while (before < value &&
+           !atomic_compare_exchange_weak_explicit(place, &before, value, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+    }
+}
+
+bool report_size_call(report_size *size, report_basis basis, uint64_t bytes, uint64_t most)
+{
+    atomic_fetch_add_explicit(&size->calls[basis], 1, memory_order_relaxed);
+    raise_to(&size->largest[basis], bytes);
+    raise_to(&size->most[basis], most);
+    if (!atomic_exchange_explicit(&size->is_listed, true, memory_order_relaxed)) {
+        report_size *head = atomic_load_explicit(&sizes, memory_order_relaxed);
+        do {
+            size->next = head;
+            /* Release: whoever reads the list sees `next`. */
+        } while (!atomic_compare_exchange_weak_explicit(&sizes, &head, size, memory_order_release,
+                                                        memory_order_relaxed));
+    }
+    return basis != REPORT_UNKNOWN || !standin_settings()->is_strict;
+}
+
+bool report_size_by_table(report_size *size, report_basis otherwise, uint64_t *bytes, uint64_t most)
+{
+    const allot_workspaces *const table = &standin_settings()->workspaces;
+    if (!table->is_set[size->workspace]) {
+        return report_size_call(size, otherwise, *bytes, most);
+    }
+    *bytes = table->size[size->workspace];
+    return report_size_call(size, REPORT_TABLE, *bytes, *bytes);
 }
 
 static void add_name(name_list *list, const char *name)
@@ -118,6 +155,64 @@ static void put_lines(yajl_gen json, const char *key, read_kind kind)
     yajl_gen_map_close(json);
 }
 
+static void put_size(yajl_gen json, report_size *size, report_basis basis)
+{
+    static const char *const texts[] = {"exact", "table", "library", "rule", "unknown"};
+    const uint64_t calls = atomic_load_explicit(&size->calls[basis], memory_order_relaxed);
+    if (calls == 0) {
+        return;
+    }
+    yajl_gen_map_open(json);
+    put_text(json, "name");
+    put_text(json, size->name);
+    put_text(json, "basis");
+    put_text(json, texts[basis]);
+    put_text(json, "workspace");
+    put_text(json, allot_workspace_name(size->workspace));
+    if (basis == REPORT_RULE && size->source != NULL) {
+        put_text(json, "source");
+        put_text(json, size->source);
+    }
+    put_text(json, "taken");
+    yajl_gen_bool(json, size->is_taken);
+    put_number(json, "calls", calls);
+    put_number(json, "largest", atomic_load_explicit(&size->largest[basis], memory_order_relaxed));
+    put_number(json, "most", atomic_load_explicit(&size->most[basis], memory_order_relaxed));
+    yajl_gen_map_close(json);
+}
+
+static void put_sizes(yajl_gen json)
+{
+    put_text(json, "sizes");
+    yajl_gen_array_open(json);
+    for (report_size *size = atomic_load_explicit(&sizes, memory_order_acquire); size != NULL;
+         size = size->next) {
+        for (unsigned basis = 0; basis < REPORT_BASIS_COUNT; basis++) {
+            put_size(json, size, (report_basis)basis);
+        }
+    }
+    yajl_gen_array_close(json);
+}
+
+/** What the real cuDNN was asked, if there is one. */
+static void put_oracle(yajl_gen json, const standin_config *config)
+{
+    cudnn_oracle_state oracle;
+    if (!cudnn_oracle_describe(&oracle)) {
+        return;
+    }
+    put_text(json, "cudnn");
+    yajl_gen_map_open(json);
+    put_text(json, "library");
+    put_text(json, config->oracle);
+    put_number(json, "version", oracle.version);
+    put_number(json, "queries", oracle.queries);
+    put_number(json, "repeated", oracle.repeated);
+    put_text(json, "problem");
+    put_text(json, oracle.problem);
+    yajl_gen_map_close(json);
+}
+
 static void put_reads(yajl_gen json)
 {
     const read_counts *const counts = read_counts_get();
@@ -187,6 +282,8 @@ static void put_all(yajl_gen json, const standin *state)
     put_number(json, "streams", state->streams.created);
     put_reads(json);
     put_calls(json);
+    put_sizes(json);
+    put_oracle(json, &state->config);
     yajl_gen_map_close(json);
 }
 

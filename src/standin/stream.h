@@ -55,7 +55,7 @@ typedef struct standin_stream {
     int priority;
     unsigned flags;
     const void *kernel; /**< Function of the last kernel, NULL for none. */
-    stream_point now; /**< Its end; now.clock.numbers[slot] is the number of its last work. */
+    stream_point now;   /**< Its end; now.clock.numbers[slot] is the number of its last work. */
     stream_callback *callbacks;
     uint64_t callback_count;
     uint64_t callback_capacity;

@@ -57,6 +57,16 @@ static void give_handle(void *pointer)
     }
 }
 
+/** Store a size in units of `unit` bytes where an output parameter of `width` bytes points to. */
+static void give_size(void *pointer, size_t width, uint64_t unit, uint64_t bytes)
+{
+    const uint64_t count = bytes / unit + (bytes % unit != 0 ? 1 : 0);
+    const int narrow = count > INT32_MAX ? INT32_MAX : (int)count;
+    if (is_writable(pointer)) {
+        memcpy(pointer, width == sizeof narrow ? (const void *)&narrow : &count, width);
+    }
+}
+
 static void work(void *stream)
 {
     standin *const state = standin_open();
@@ -87,6 +97,22 @@ typedef long stub_result;
         }                                                                                          \
         actions; /* statements: NOLINT(bugprone-macro-parentheses) */                              \
         return result;                                                                             \
+    }
+
+/* A function that tells a size: the user's table answers, else it is not known and 0. */
+#define SIZE_STUB(symbol, parameters, entry, pointer, width, unit, actions)                        \
+    __attribute__((visibility("default")))                                                         \
+    stub_result stub_of_##symbol parameters __asm__(#symbol);                                      \
+    stub_result stub_of_##symbol parameters                                                        \
+    {                                                                                              \
+        static report_size size = {.name = #symbol, .workspace = ALLOT_WORKSPACE_##entry};         \
+        uint64_t bytes = 0;                                                                        \
+        if (!report_size_by_table(&size, REPORT_UNKNOWN, &bytes, 0)) {                             \
+            return GUESS_REFUSED;                                                                  \
+        }                                                                                          \
+        actions; /* statements: NOLINT(bugprone-macro-parentheses) */                              \
+        give_size(pointer, width, unit, bytes);                                                    \
+        return 0;                                                                                  \
     }
 
 /* A second name for a function of any source file: one jump. */

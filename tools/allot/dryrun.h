@@ -27,6 +27,8 @@ typedef struct dryrun_request {
     unsigned rank;
     uint64_t steps; /**< 0: all. */
     bool is_strict;
+    allot_workspaces workspaces;
+    const char *cudnn;     /**< libcudnn.so.9 to ask, "" to find one; NULL: none. */
     const char *settings;  /**< Further ones of the stand-in; NULL: none. */
     char *const *booleans; /**< Rules, see --booleans; ends with NULL, or is NULL. */
     const char *conf;      /**< Of PyTorch's allocator, "": none; NULL: as in the environment. */
@@ -49,6 +51,36 @@ typedef struct dryrun_count {
     char name[256];
     uint64_t count;
 } dryrun_count;
+
+/** How a size came about; the stand-in's report has these words. */
+#define DRYRUN_BASIS_TEXTS "exact", "table", "library", "rule", "unknown"
+typedef enum dryrun_basis {
+    DRYRUN_BASIS_EXACT,
+    DRYRUN_BASIS_TABLE,   /**< The user said so. */
+    DRYRUN_BASIS_LIBRARY, /**< The real library said so. */
+    DRYRUN_BASIS_RULE,
+    DRYRUN_BASIS_UNKNOWN,
+} dryrun_basis;
+
+/** A kind of size that real hardware would tell. */
+typedef struct dryrun_size {
+    char name[128];
+    char workspace[32]; /**< Entry of the table that would set it, "" for none. */
+    char source[160];   /**< Of a rule. */
+    dryrun_basis basis;
+    bool is_taken; /**< Of the device, not told to the program. */
+    uint64_t calls;
+    uint64_t largest; /**< Bytes that were answered. */
+    uint64_t most;    /**< Bytes it can be by the rule. */
+} dryrun_size;
+
+/** The installed cuDNN that was asked. */
+typedef struct dryrun_cudnn {
+    char library[DRYRUN_PATH_MAX]; /**< "" for none. */
+    char problem[DRYRUN_TEXT_MAX]; /**< "" for none. */
+    uint64_t version;              /**< 92801: 9.28.1; 0: it never answered. */
+    uint64_t queries;
+} dryrun_cudnn;
 
 /** A GPU as one process used it. */
 typedef struct dryrun_device {
@@ -117,7 +149,10 @@ typedef struct dryrun_result {
     dryrun_count assumptions[DRYRUN_LIST_MAX];
     uint32_t missing_count;
     dryrun_count missing[DRYRUN_LIST_MAX];
-    uint32_t unknown_count; /**< Guesses about sizes of memory. */
+    uint32_t size_count;
+    dryrun_size sizes[DRYRUN_LIST_MAX];
+    dryrun_cudnn cudnn;
+    uint32_t unknown_count; /**< Sizes that are not known. */
     dryrun_count unknown[DRYRUN_LIST_MAX];
     uint64_t guess_calls;       /**< Calls that were answered by guess, without effect on memory. */
     uint32_t own_runtime_count; /**< Files with a CUDA runtime built in, which is not reached. */

@@ -8,6 +8,7 @@
 #include "dryrun_put.h"
 #include "dryrun_ranks.h"
 #include "dryrun_search_json.h"
+#include "dryrun_sizes.h"
 
 static void put_counts(yajl_gen json, const char *key, const dryrun_count *list, uint32_t count)
 {
@@ -88,6 +89,7 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answe
     dryrun_put_ranks(json, result);
     put_reads(json, result);
     put_counts(json, "unknown", result->unknown, result->unknown_count);
+    dryrun_put_sizes(json, result);
     put_counts(json, "missing", result->missing, result->missing_count);
     put_counts(json, "problems", result->problems, result->problem_count);
     dryrun_put_number(json, "guess_calls", result->guess_calls);

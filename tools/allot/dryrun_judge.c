@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dryrun_judge.h"
 
+#include "dryrun_sizes.h"
+
 bool dryrun_is_native(const dryrun_result *result)
 {
     return !result->has_process && result->has_standin && !result->is_python;
@@ -15,6 +17,15 @@ static bool is_unrecorded(const dryrun_result *result)
            !result->has_peaks || result->problem_count != 0;
 }
 
+/** Something that memory depends on is not known, or known within bounds that the card does not
+ * hold. */
+static bool is_unsure(const dryrun_result *result)
+{
+    const uint64_t headroom = result->device_total - result->device_peak;
+    return result->unknown_count != 0 || result->missing_count != 0 ||
+           dryrun_sizes_spread(result) > headroom;
+}
+
 dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result)
 {
     (void)request;
@@ -27,8 +38,7 @@ dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *
     if (result->exit_code != 0 || result->exception[0] != '\0') {
         return DRYRUN_FAILED;
     }
-    return is_unrecorded(result) || result->unknown_count != 0 || result->missing_count != 0 ||
-                   result->own_runtime_count != 0
+    return is_unrecorded(result) || is_unsure(result) || result->own_runtime_count != 0
                ? DRYRUN_INCOMPLETE
                : DRYRUN_FITS;
 }

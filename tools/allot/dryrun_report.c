@@ -149,31 +149,51 @@ static void read_process(yajl_val root, dryrun_result *out)
 
 /* ---- the stand-in ---- */
 
-/** Guesses whose answer is a size that real hardware would have allocated. */
-static bool is_about_memory(const char *name)
-{
-    static const char *const parts[] = {
-        "ufferSize", "cuDNN workspaces", "GetWorkspace",  "WorkspaceSize", "GetSizeMany",
-        "GetSize64", "cufftGetSize",     "cufftEstimate", "cufftMakePlan", "cufftXtMakePlan"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (strstr(name, parts[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void read_guesses(yajl_val object, dryrun_result *out)
 {
     for (size_t i = 0; YAJL_IS_OBJECT(object) && i < YAJL_GET_OBJECT(object)->len; i++) {
-        const char *const name = YAJL_GET_OBJECT(object)->keys[i];
-        const uint64_t calls = number(object, name);
-        if (is_about_memory(name)) {
-            add(out->unknown, &out->unknown_count, name, calls);
-        } else {
-            out->guess_calls += calls;
+        out->guess_calls += number(object, YAJL_GET_OBJECT(object)->keys[i]);
+    }
+}
+
+/** A word that is not one of them, from a newer stand-in, is as good as no knowledge. */
+static dryrun_basis basis_of(const char *word)
+{
+    static const char *const words[] = {DRYRUN_BASIS_TEXTS};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return (dryrun_basis)i;
         }
     }
+    return DRYRUN_BASIS_UNKNOWN;
+}
+
+static void read_size(yajl_val from, dryrun_result *out)
+{
+    char word[32];
+    dryrun_size size = {.calls = number(from, "calls"),
+                        .largest = number(from, "largest"),
+                        .most = number(from, "most"),
+                        .is_taken = is_true(from, "taken")};
+    text(from, "name", size.name, sizeof size.name);
+    text(from, "workspace", size.workspace, sizeof size.workspace);
+    text(from, "source", size.source, sizeof size.source);
+    text(from, "basis", word, sizeof word);
+    size.basis = basis_of(word);
+    if (size.basis == DRYRUN_BASIS_UNKNOWN) {
+        add(out->unknown, &out->unknown_count, size.name, size.calls);
+    }
+    if (out->size_count < DRYRUN_LIST_MAX) {
+        out->sizes[out->size_count++] = size;
+    }
+}
+
+static void read_cudnn(yajl_val from, dryrun_cudnn *out)
+{
+    text(from, "library", out->library, sizeof out->library);
+    text(from, "problem", out->problem, sizeof out->problem);
+    out->version = number(from, "version");
+    out->queries = number(from, "queries");
 }
 
 static void read_standin(yajl_val root, dryrun_result *out)
@@ -209,6 +229,11 @@ static void read_standin(yajl_val root, dryrun_result *out)
         add(out->own_runtimes, &out->own_runtime_count, name == NULL ? "" : name, 1);
     }
     read_guesses(member(root, "guessed"), out);
+    yajl_val sizes = member(root, "sizes");
+    for (size_t i = 0; i < length(sizes); i++) {
+        read_size(YAJL_GET_ARRAY(sizes)->values[i], out);
+    }
+    read_cudnn(member(root, "cudnn"), &out->cudnn);
     yajl_val missing = member(root, "missing");
     for (size_t i = 0; i < length(missing); i++) {
         const char *const name = YAJL_GET_STRING(YAJL_GET_ARRAY(missing)->values[i]);

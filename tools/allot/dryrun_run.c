@@ -80,6 +80,19 @@ static bool append(char *text, size_t size, const char *prefix, const char *valu
     return (size_t)snprintf(text + length, size - length, "%s%s", prefix, value) < size - length;
 }
 
+/** Append the entries of the table that are set. */
+static bool append_workspaces(const allot_workspaces *table, char *text, size_t size)
+{
+    bool is_put = true;
+    for (unsigned i = 0; i < ALLOT_WORKSPACE_COUNT && is_put; i++) {
+        char entry[64];
+        snprintf(entry, sizeof entry, "%s=%llu", allot_workspace_name((allot_workspace)i),
+                 (unsigned long long)table->size[i]);
+        is_put = !table->is_set[i] || append(text, size, ",workspace:", entry);
+    }
+    return is_put;
+}
+
 static bool put_settings(const dryrun_request *request, const char *folder)
 {
     char text[3 * DRYRUN_PATH_MAX];
@@ -93,7 +106,12 @@ static bool put_settings(const dryrun_request *request, const char *folder)
         length += snprintf(text + length, sizeof text - (size_t)length, ",limit:%llu",
                            (unsigned long long)request->limit);
     }
-    bool is_put = length > 0 && (size_t)length < sizeof text;
+    bool is_put = length > 0 && (size_t)length < sizeof text &&
+                  append_workspaces(&request->workspaces, text, sizeof text);
+    if (is_put && request->cudnn != NULL) {
+        is_put = append(text, sizeof text,
+                        ",oracle:", request->cudnn[0] == '\0' ? "libcudnn.so.9" : request->cudnn);
+    }
     for (size_t i = 0; is_put && request->booleans != NULL && request->booleans[i] != NULL; i++) {
         is_put = append(text, sizeof text, ",booleans:", request->booleans[i]);
     }

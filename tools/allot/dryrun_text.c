@@ -7,6 +7,7 @@
 
 #include "dryrun_hint.h"
 #include "dryrun_ranks.h"
+#include "dryrun_sizes.h"
 #include "dryrun_words.h"
 
 /** Of a program that is not Python, whose lines are not known. */
@@ -71,6 +72,12 @@ static void print_incomplete(const dryrun_result *result)
 {
     printf("TRACKING INCOMPLETE: whether it fits is not known\n");
     print_list("sizes not known: ", result->unknown, result->unknown_count);
+    dryrun_print_ways_out(result);
+    if (result->unknown_count == 0 &&
+        dryrun_sizes_spread(result) > result->device_total - result->device_peak) {
+        printf("  the sizes answered by rules may be larger than the headroom: --workspace sets "
+               "them\n");
+    }
     print_list("functions that do not exist here: ", result->missing, result->missing_count);
     for (uint32_t i = 0; i < result->problem_count; i++) {
         printf("  %s\n", result->problems[i].name);
@@ -157,6 +164,7 @@ static void print_notes(const dryrun_result *result)
                    result->boolean_line_count);
     }
     print_list("values read as zero: ", result->value_lines, result->value_line_count);
+    dryrun_print_sizes(result);
     if (result->pinned_peak > UINT64_C(1) << 30) {
         printf("  pinned host memory at its peak: %s\n", dryrun_size_text(result->pinned_peak));
     }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* allot dryrun: runs a CUDA program without a GPU and says what its memory would have been. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli_report.h"
@@ -8,6 +11,7 @@
 #include "dryrun_ranks.h"
 #include "dryrun_search_text.h"
 #include "dryrun_signal.h"
+#include "dryrun_sizes.h"
 #include "verbs.h"
 
 static const char *gpu = "a100-80";
@@ -18,6 +22,9 @@ static int world;
 static int rank;
 static long long steps;
 static int is_strict;
+static const char *workspace;
+static int wants_cudnn;
+static const char *cudnn_library;
 static const char *settings;
 static char **booleans;
 static const char *assert_peak;
@@ -35,6 +42,13 @@ static const struct poptOption OWN[] = {
     {"rank", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &rank, 0, "Which rank", "N"},
     {"steps", '\0', POPT_ARG_LONGLONG, &steps, 0, "Stop after N optimizer steps", "N"},
     {"strict", '\0', POPT_ARG_NONE, &is_strict, 0, "Calls that are answered by guess fail", NULL},
+    {"workspace", '\0', POPT_ARG_STRING, &workspace, 0,
+     "Sizes that real hardware would tell, or a JSON file of them: cudnn=64MiB,nccl=200MiB",
+     "NAME=SIZE,..."},
+    {"cudnn", '\0', POPT_ARG_NONE, &wants_cudnn, 0,
+     "Ask an installed cuDNN, 9.8 or newer, for its workspaces: the one that Python finds", NULL},
+    {"cudnn-library", '\0', POPT_ARG_STRING, &cudnn_library, 0, "Ask this one",
+     "PATH/libcudnn.so.9"},
     {"booleans", '\0', POPT_ARG_ARGV, &booleans, 0,
      "Answer booleans that the device would compute: likely, false, true, flip:N (every N-th is "
      "true), or LINE=one of them; several times",
@@ -51,6 +65,26 @@ static const struct poptOption OWN[] = {
 static const struct poptOption OPTIONS[] = {
     CLI_INCLUDE_OPTIONS(OWN, "Run:"), CLI_INCLUDE_OPTIONS(DRYRUN_SEARCH_OPTIONS, "Search:"),
     CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Report:"), POPT_TABLEEND};
+
+/** The cuDNN to ask, made absolute; false after a message. */
+static bool choose_cudnn(dryrun_request *out)
+{
+    static char path[PATH_MAX];
+    out->cudnn = wants_cudnn != 0 ? "" : NULL;
+    if (cudnn_library == NULL) {
+        return true;
+    }
+    if (realpath(cudnn_library, path) == NULL) {
+        cli_usage("--cudnn-library %s: %s", cudnn_library, strerror(errno));
+        return false;
+    }
+    if (strchr(path, ',') != NULL) {
+        cli_usage("--cudnn-library: a path without a comma is needed, not %s", path);
+        return false;
+    }
+    out->cudnn = path;
+    return true;
+}
 
 /** Read the options into a request; false after a message. */
 static bool make_request(dryrun_request *out, uint64_t *peak_max)
@@ -75,6 +109,9 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
     if ((limit != NULL && allot_size_parse(limit, &out->limit) != ALLOT_STATUS_OK) ||
         (assert_peak != NULL && allot_size_parse(assert_peak, peak_max) != ALLOT_STATUS_OK)) {
         cli_usage("%s", allot_error_detail());
+        return false;
+    }
+    if (!dryrun_read_workspaces(workspace, &out->workspaces) || !choose_cudnn(out)) {
         return false;
     }
     if (gpus < 1 || gpus > 64 || steps < 0) {

@@ -305,13 +305,22 @@ def library_settings(requirements):
     return ",".join(f"{key}:{value}" for key, value in settings.items())
 
 
+def installed_cudnn(settings):
+    """The setting for the cuDNN of this environment, if the caller asked for one to be found."""
+    if "oracle:libcudnn.so.9" not in settings.split(","):
+        return ""
+    paths = [os.path.join(p, "nvidia", "cudnn", "lib", "libcudnn.so.9") for p in sys.path]
+    return next((f"oracle:{p}" for p in paths if os.path.exists(p) and "," not in p), "")
+
+
 def tell_versions():
     """Read once, by the stand-in's first call: what the caller of the dry run set comes last."""
     try:
         requirements = importlib.metadata.requires("torch") or []
     except importlib.metadata.PackageNotFoundError:  # built in place: the stand-in's own choice
         requirements = []
-    parts = [library_settings(requirements), os.environ.get("ALLOT_STANDIN", "")]
+    told = os.environ.get("ALLOT_STANDIN", "")
+    parts = [library_settings(requirements), told, installed_cudnn(told)]
     os.environ["ALLOT_STANDIN"] = ",".join(part for part in parts if part)
 
 

@@ -14,6 +14,9 @@ name, result type, parameters reduced to what the calling convention needs, and 
   LIBRARY(a)    parameter a is a library handle: count work on the stream set for it
   TEXT          the result is a text
 
+Functions that tell a size of device memory, which programs then allocate, become SIZE_STUB lines: name,
+parameters, entry of the table of workspaces, output, its width in bytes, bytes per unit, what else to do.
+
 ALIAS lines follow: driver functions that have a version in their name are also looked up without it.
 
 Imported symbols without a prototype in the headers get a line without parameters. Only needed to
@@ -48,6 +51,10 @@ LIBRARY_HANDLES = {
     "cusolverSpHandle_t", "curandGenerator_t",
 }  # fmt: skip
 STREAMS = {"cudaStream_t", "CUstream"}
+SIZES = re.compile(
+    r"[bB]ufferSize(?!.*Host)|WorkspaceSize|ReserveSpaceSize|GetMultiHeadAttnBuffers"
+    r"|ReductionIndicesSize|^cufft(Xt)?(Estimate|GetSize|MakePlan)"
+)
 QUIET = re.compile(r"Set|Get|Create|Destroy|[bB]uffer[sS]ize|_bufferSize|Query|Size$")
 
 
@@ -177,6 +184,30 @@ def actions(kind_of, name, types):
     return out
 
 
+def workspace_of(name):
+    if name.startswith("cudnn"):
+        return "cudnn_reserve" if "Reserve" in name else "cudnn"
+    return re.match("cu(solver|sparse|fft)", name)[0]
+
+
+def line_of(name, returns, parameters, does):
+    """A STUB line, or a SIZE_STUB one: its output is the last, or the last but one where the next is
+    a size of host memory."""
+    outputs = [i for i, action in enumerate(does) if re.fullmatch(r"ZERO\(a\d+, [48]\)", action)]
+    if not SIZES.search(name) or not outputs:
+        return f"STUB({name}, {returns}, ({parameters}), {' '.join(does)})"
+    has_host = name.startswith("cusolverDnX") and len(outputs) > 1
+    at = outputs[-2] if has_host else outputs[-1]
+    _, variable, width = re.findall(r"\w+", does[at])
+    # The older functions of cuSOLVER count elements: S, D, C, Z.
+    counts = re.match(r"cusolverDn([SDCZ])", name) if width == "4" else None
+    unit = {"S": 4, "D": 8, "C": 8, "Z": 16}[counts[1]] if counts else 1
+    # The lengths that cuFFT is given are no outputs, though its prototypes do not say const.
+    others = [] if name.startswith("cufft") else does[:at] + does[at + 1 :]
+    answer = f"{workspace_of(name)}, {variable}, {width}, {unit}"
+    return f"SIZE_STUB({name}, ({parameters}), {answer}, {' '.join(others)})"
+
+
 def result_type(kind_of, text):
     if "char" in text and "*" in text:
         return "const char *", ["TEXT"]
@@ -214,8 +245,7 @@ def main():
     for name, (result, ts) in parsed.items():
         returns, extra = result_type(kind_of, result)
         parameters = ", ".join(parameter(kind_of, t, f"a{i}") for i, t in enumerate(ts)) or "void"
-        does = " ".join(actions(kind_of, name, ts) + extra)
-        lines[name] = f"STUB({name}, {returns}, ({parameters}), {does})"
+        lines[name] = line_of(name, returns, parameters, actions(kind_of, name, ts) + extra)
     for line in pathlib.Path(args.imports).read_text().splitlines():
         name = line.split()[0] if line and not line.startswith("#") else ""
         if name and name not in hand and name not in lines:
