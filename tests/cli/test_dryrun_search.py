@@ -167,6 +167,14 @@ def test_the_smallest_card_is_run(fake, run):
     assert tried == [room[0]["id"], room[1]["id"]]
 
 
+def test_a_program_that_looks_at_the_memory_there_is_is_told(fake):
+    result, _ = fake("--fit", need="total//10", argument="0")
+    assert result["fits"][0]["is_unsteady"]
+    assert "less may do" in fake("--fit", need="total//10", argument="0", json_wanted=False).stdout
+    result, _ = fake("--fit", need="100", argument="0")
+    assert not result["fits"][0]["is_unsteady"]
+
+
 def test_what_no_device_holds_has_no_least_memory(fake):
     result, _ = fake("--fit", need="10**7", argument="0", code=1)
     assert result["verdict"] == "out_of_memory"

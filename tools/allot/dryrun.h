@@ -124,6 +124,7 @@ typedef struct dryrun_result {
     bool has_peaks;
     uint32_t device; /**< Of the program's, the one whose peaks these are. */
     uint64_t allocated_peak;
+    uint64_t requested_peak; /**< Before rounding. */
     uint64_t reserved_peak;
     uint64_t retries;
     uint32_t oom_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run without a limit tells two bounds: with less than what is allocated at its peak the program
+ * A run without a limit tells two bounds: with less than what is requested at its peak the program
  * cannot run; with what it took of the device it runs the same way again. Between them the answer
  * depends on fragmentation; the replay of the recording guesses it, and real runs decide.
  */
@@ -137,7 +137,7 @@ cli_exit dryrun_fit_run(dryrun_series *series, const dryrun_request *request, dr
     }
     const int64_t high = granules(roomy->result.device_peak);
     out->limit_calm = (uint64_t)high * DRYRUN_GRANULE;
-    const int64_t live = granules(roomy->result.allocated_peak);
+    const int64_t live = granules(roomy->result.requested_peak);
     code = search(&s, live > 0 ? live - 1 : 0, high);
     if (code == CLI_OK && out->is_finished && out->least == NULL) {
         /* Nothing between the bounds: the upper one is the answer, still to be run. */
@@ -147,6 +147,12 @@ cli_exit dryrun_fit_run(dryrun_series *series, const dryrun_request *request, dr
         out->is_finished = is_good;
     }
     return code;
+}
+
+bool dryrun_fit_is_unsteady(const dryrun_fit *fit)
+{
+    return fit->least != NULL &&
+           fit->least->result.requested_peak != fit->roomy->result.requested_peak;
 }
 
 /* ---- the card ---- */

@@ -105,6 +105,7 @@ static void read_peaks(yajl_val array, dryrun_result *out)
             out->device = (uint32_t)number(from, "device");
             out->reserved_peak = number(from, "reserved_peak");
             out->allocated_peak = number(from, "allocated_peak");
+            out->requested_peak = number(from, "requested_peak");
         }
     }
 }
@@ -304,6 +305,7 @@ void dryrun_read_process(const char *folder, long pid, dryrun_result *out)
         out->has_peaks = true;
         out->reserved_peak = out->device_peak - out->context;
         out->allocated_peak = out->reserved_peak;
+        out->requested_peak = out->reserved_peak;
     }
     snprintf(path, sizeof path, "%s/standin.%ld.fault", folder, pid);
     read_line(path, out->touched, sizeof out->touched);

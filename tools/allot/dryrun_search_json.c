@@ -77,6 +77,7 @@ static void put_fit(yajl_gen json, const dryrun_series *series, const dryrun_com
     put_number_or_null(json, "limit_replay", fit->limit_replay != 0, fit->limit_replay);
     put_run_index(json, "run", series, fit->least);
     put_run_index(json, "run_below", series, fit->below);
+    dryrun_put_bool(json, "is_unsteady", dryrun_fit_is_unsteady(fit));
     put_text_or_null(json, "card", fit->card == NULL ? NULL : fit->card->gpu);
     dryrun_put_number(json, "cards_refuted", fit->cards_refuted);
     yajl_gen_map_close(json);

@@ -161,8 +161,15 @@ static void print_limit(const dryrun_fit *fit)
     printf("%s %s (%s)%s\n", is_sure ? "LEAST MEMORY:" : "AT LEAST",
            dryrun_exact_text(fit->limit_min), dryrun_size_text(fit->limit_min),
            is_sure ? ", the whole run fits" : ": sizes are not known that come on top");
+    if (dryrun_fit_is_unsteady(fit)) {
+        printf(
+            "  but it asked for %s at its peak, and for %s without a limit: it looks at the memory "
+            "there is, or does not do the same each time; less may do\n",
+            dryrun_size_text(fit->least->result.requested_peak),
+            dryrun_size_text(fit->roomy->result.requested_peak));
+    }
     printf("  %s less does not: %s\n", dryrun_exact_text(DRYRUN_GRANULE),
-           fit->is_live ? "more is allocated at the peak" : "a run with it is out of memory");
+           fit->is_live ? "more is requested at the peak" : "a run with it is out of memory");
     if (fit->least->result.retries == 0) {
         printf("  no cached memory has to be given back on the way\n");
     } else {
