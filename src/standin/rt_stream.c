@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* CUDA runtime: streams, events, callbacks. */
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "standin/nccl_exchange.h"
 #include "standin/runtime.h"
@@ -51,11 +53,35 @@ CUDA_ENTRY(int, cudaStreamDestroy)(void *stream)
     return with_stream(stream, NULL, destroy);
 }
 
+/* So many questions in so many milliseconds, with no work in between, are a loop that waits. */
+enum { ASKED_OFTEN = 32, ASKED_LONG = 250 };
+
+static uint64_t milliseconds(void)
+{
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+/** Whether the thread does nothing but ask for one thing, which is to wait for it. */
+static bool is_waiting(const standin *state, const void *what)
+{
+    standin_asking *const asking = &standin_this_thread()->asking;
+    if (asking->what != what || asking->tick != state->streams.tick) {
+        *asking =
+            (standin_asking){.what = what, .tick = state->streams.tick, .since = milliseconds()};
+    }
+    return ++asking->count >= ASKED_OFTEN && milliseconds() - asking->since >= ASKED_LONG;
+}
+
 static cuda_status query(standin *state, standin_stream *stream, void *out)
 {
     (void)out;
     if (stream->capture != NULL) {
         return CUDA_CAPTURE_UNSUPPORTED;
+    }
+    if (!stream_is_finished(state, stream) && is_waiting(state, stream)) {
+        stream_synchronize(state, stream);
     }
     return stream_is_finished(state, stream) ? CUDA_OK : CUDA_NOT_READY;
 }
@@ -237,12 +263,37 @@ CUDA_ENTRY(int, cudaStreamWaitEvent)(void *stream, void *event, unsigned flags)
     return with_both(event, stream, event_wait);
 }
 
+/**
+ * Whether this thread only watches whether work gets done, and may end the program if it does not,
+ * as PyTorch's watchdog of collectives. Threads of its backward pass are told by their name, since
+ * they allocate before they put work anywhere.
+ */
+static bool is_watching(void)
+{
+    char name[16] = "";
+    if (standin_this_thread()->has_worked) {
+        return false;
+    }
+    (void)prctl(PR_GET_NAME, name, 0, 0, 0);
+    return strncmp(name, "pt_autograd", strlen("pt_autograd")) != 0;
+}
+
+/** To those that use the device it matters whether memory can be used again; to watchers not. */
+static cuda_status query_event(standin *state, const standin_event *event)
+{
+    const cuda_status status = event_query(state, event);
+    if (status != CUDA_NOT_READY || is_watching()) {
+        return status == CUDA_NOT_READY ? CUDA_OK : status;
+    }
+    return is_waiting(state, event) ? event_synchronize(state, event) : status;
+}
+
 CUDA_ENTRY(int, cudaEventQuery)(void *handle)
 {
     nccl_nudge();
     standin *const state = standin_open();
     const standin_event *const event = event_get(handle);
-    const cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : event_query(state, event);
+    const cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : query_event(state, event);
     standin_close(state);
     return standin_result(status);
 }

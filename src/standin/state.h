@@ -34,9 +34,19 @@ typedef struct standin {
     value_state values;
 } standin;
 
+/** A thread that asks again and again whether the same thing is finished. */
+typedef struct standin_asking {
+    const void *what; /**< Event or stream. */
+    uint64_t tick;    /**< Work of the process when it first asked. */
+    uint64_t count;
+    uint64_t since; /**< Milliseconds. */
+} standin_asking;
+
 /** What each thread has of its own. */
 typedef struct standin_thread {
     unsigned device;
+    bool has_worked; /**< Put work on a stream. */
+    standin_asking asking;
     cuda_status last_error;
 } standin_thread;
 

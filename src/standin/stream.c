@@ -307,6 +307,7 @@ static bool keeps_order(const standin *state)
 
 cuda_status stream_work(standin *state, standin_stream *stream)
 {
+    standin_this_thread()->has_worked = true;
     if (stream->capture != NULL) {
         return graph_capture_work(stream, GRAPH_NODE_KERNEL, NULL);
     }

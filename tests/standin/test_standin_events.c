@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Work is finished when the program waits for it: the order of streams, events and callbacks. */
+#include <pthread.h>
+#include <time.h>
+
 #include "support/check.h"
 #include "support/standin.h"
 
@@ -227,6 +230,58 @@ static void wrong_handles_are_refused(void)
     cuda.cudaGetLastError();
 }
 
+/** Nothing but questions until the answer is yes; how often it was asked, at most 2,000 times. */
+static int ask_until_ready(int (*ask)(void *), void *what)
+{
+    int asked = 0;
+    while (asked < 2000 && ask(what) == NOT_READY) {
+        asked++;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    return asked;
+}
+
+static void a_loop_that_only_asks_is_a_wait(void)
+{
+    load();
+    void *const s = stream();
+    void *const e = event();
+    work(s);
+    CHECK_EQ(cuda.cudaEventRecord(e, s), 0);
+    for (int i = 0; i < 500; i++) {
+        CHECK_EQ(cuda.cudaEventQuery(e), NOT_READY); /* often, but between pieces of work */
+        work(NULL);
+    }
+    const int asked = ask_until_ready(cuda.cudaEventQuery, e);
+    CHECK(asked > 1 && asked < 2000);
+    CHECK_EQ(cuda.cudaEventQuery(e), 0);
+    work(s);
+    CHECK(ask_until_ready(cuda.cudaStreamQuery, s) < 2000);
+    CHECK_EQ(cuda.cudaStreamDestroy(s), 0);
+    CHECK_EQ(cuda.cudaEventDestroy(e), 0);
+}
+
+static void *watch(void *event_to_watch)
+{
+    CHECK_EQ(cuda.cudaEventQuery(event_to_watch), 0);
+    return NULL;
+}
+
+static void a_thread_that_only_watches_sees_work_done(void)
+{
+    load();
+    void *const s = stream();
+    void *const e = event();
+    pthread_t thread;
+    work(s);
+    CHECK_EQ(cuda.cudaEventRecord(e, s), 0);
+    REQUIRE(pthread_create(&thread, NULL, watch, e) == 0);
+    pthread_join(thread, NULL);
+    CHECK_EQ(cuda.cudaEventQuery(e), NOT_READY); /* and changes nothing by that */
+    CHECK_EQ(cuda.cudaStreamDestroy(s), 0);
+    CHECK_EQ(cuda.cudaEventDestroy(e), 0);
+}
+
 static const check_test TESTS[] = {
     {"an_event_is_ready_once_its_stream_was_waited_for",
      an_event_is_ready_once_its_stream_was_waited_for},
@@ -239,6 +294,8 @@ static const check_test TESTS[] = {
     {"callbacks_run_in_order_when_their_place_is_reached",
      callbacks_run_in_order_when_their_place_is_reached},
     {"freed_pool_memory_waits_for_its_stream", freed_pool_memory_waits_for_its_stream},
+    {"a_loop_that_only_asks_is_a_wait", a_loop_that_only_asks_is_a_wait},
+    {"a_thread_that_only_watches_sees_work_done", a_thread_that_only_watches_sees_work_done},
     {"wrong_handles_are_refused", wrong_handles_are_refused},
 };
 CHECK_MAIN(TESTS)

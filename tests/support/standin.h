@@ -51,6 +51,8 @@ typedef struct standin_nccl_id {
     X(int, cudaDeviceCanAccessPeer, (int *, int, int))                                             \
     X(int, cudaDeviceEnablePeerAccess, (int, unsigned))                                            \
     X(int, cudaDeviceDisablePeerAccess, (int))                                                     \
+    X(int, cudaDeviceGetPCIBusId, (char *, int, int))                                              \
+    X(int, cudaDeviceGetByPCIBusId, (int *, const char *))                                         \
     X(int, cudaMalloc, (void **, size_t))                                                          \
     X(int, cudaFree, (void *))                                                                     \
     X(int, cudaMemGetInfo, (size_t *, size_t *))                                                   \
