@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from conftest import IS_INSTRUMENTED, list_verbs, run_command
+from conftest import HAS_STANDIN, list_verbs, run_command
 
 # What a verb needs on its command line beside a file; nothing for most.
 ARGUMENTS = {"export": ["--to", "csv"]}
@@ -195,7 +195,7 @@ def test_no_report_overwrites_its_input(root, tmp_path):
 def test_a_full_disk_is_reported(root):
     example = root / "examples/finetune_11gib_oom.pickle.gz"
     for verb in list_verbs():
-        if verb == "dryrun" and IS_INSTRUMENTED:
+        if verb == "dryrun" and not HAS_STANDIN:
             continue  # such a stand-in cannot be loaded into other programs
         arguments = OPERANDS.get(verb, [example] * FILES.get(verb, 1))
         with open("/dev/full", "w", encoding="ascii") as full:

@@ -13,10 +13,10 @@ import sys
 
 import pytest
 
-from conftest import IS_INSTRUMENTED, command_path
+from conftest import HAS_STANDIN, command_path
 
 pytestmark = pytest.mark.skipif(
-    IS_INSTRUMENTED, reason="an instrumented stand-in cannot be loaded into other programs"
+    not HAS_STANDIN, reason="no stand-in, or an instrumented one, which other programs cannot load"
 )
 
 STANDIN = command_path().resolve().parent / "standin"

@@ -12,10 +12,10 @@ import sys
 import time
 
 import pytest
-from conftest import IS_INSTRUMENTED, ROOT, command_path
+from conftest import HAS_STANDIN, ROOT, command_path
 
 pytestmark = pytest.mark.skipif(
-    IS_INSTRUMENTED, reason="an instrumented stand-in cannot be loaded into other programs"
+    not HAS_STANDIN, reason="no stand-in, or an instrumented one, which other programs cannot load"
 )
 
 PROGRAM = pathlib.Path(__file__).parent / "fake_training.py"

@@ -149,3 +149,16 @@ def test_examples_build_against_the_installed_package(prefix, tmp_path):
 
 def test_command_is_installed_and_runs(prefix):
     assert call(prefix / "bin/allot", "--version") == "allot 0.1.0\n"
+
+
+def test_another_platform_is_configured_without_the_stand_in(tmp_path):
+    platform = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64"]
+    result = subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path, f"-DCMAKE_C_COMPILER={CC}", *platform],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "without the stand-in for CUDA, which needs Linux on x86-64" in result.stderr
+    targets = call("ninja", "-C", tmp_path, "-t", "targets", "all")
+    assert "libcuda.so" not in targets and "allot-standin" not in targets
+    assert "allot: " in targets

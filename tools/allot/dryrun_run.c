@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the stand-in, sets up a program's environment, runs it. The user's environment stays as it
  * is: everything is passed to the child alone and written to a folder of its own. */
-#define _GNU_SOURCE /* pipe2 */
 #include "dryrun_run.h"
 
 #include <dirent.h>
@@ -219,8 +218,11 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
     char standin[DRYRUN_PATH_MAX];
     *out = (dryrun_result){0};
     if (!find_standin(standin, sizeof standin)) {
-        fputs("allot: the stand-in for CUDA is not where it was built or installed; "
-              "ALLOT_STANDIN_DIR names its folder\n",
+        fputs(ALLOT_HAS_STANDIN != 0
+                  ? "allot: the stand-in for CUDA is not where it was built or installed; "
+                    "ALLOT_STANDIN_DIR names its folder\n"
+                  : "allot: built without the stand-in for CUDA, which needs Linux on x86-64; make "
+                    "the run there with --record FILE, all other verbs read that file here\n",
               stderr);
         return CLI_FAILED;
     }
@@ -232,7 +234,7 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
         snprintf(out->output, sizeof out->output, "%.4000s/output", out->folder);
     }
     int failure[2];
-    if (pipe2(failure, O_CLOEXEC) != 0) {
+    if (pipe(failure) != 0 || fcntl(failure[1], F_SETFD, FD_CLOEXEC) != 0) {
         fprintf(stderr, "allot: a pipe: %s\n", strerror(errno));
         return CLI_FAILED;
     }
