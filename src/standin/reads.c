@@ -64,15 +64,45 @@ static bool count(const read_facts *facts)
     return true;
 }
 
-/** Counting what to select is done by the kernels of CUB and Thrust, everything else by others. */
+static bool has_any(const char *kernel, const char *const *parts)
+{
+    for (; *parts != NULL; parts++) {
+        if (strstr(kernel, *parts) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** How many different values there are: of unique() and of coalescing, at least one. */
+static bool is_distinct_count(const char *kernel)
+{
+    static const char *const parts[] = {"DeviceSelectSweep", "3rle6encode", "UniqueByKey", NULL};
+    return kernel != NULL && has_any(kernel, parts);
+}
+
+/**
+ * Selected elements are counted by kernels of CUB and Thrust; lengths are most often the greatest
+ * of some integers. Everything else is taken for a value.
+ */
 static read_kind kind_of(uint64_t size, const char *kernel)
 {
+    static const char *const parts[] = {
+        "3cub",        "6thrust", "MaxNanFunctorIlE", "MaxNanFunctorIiE", "MinMaxOpsIl",
+        "MinMaxOpsIi", NULL};
     if (size == 1) {
         return READ_BOOLEAN;
     }
-    return kernel != NULL && (strstr(kernel, "3cub") != NULL || strstr(kernel, "6thrust") != NULL)
-               ? READ_SIZE
-               : READ_VALUE;
+    return kernel != NULL && has_any(kernel, parts) ? READ_SIZE : READ_VALUE;
+}
+
+/** What is not zero though nothing is known: booleans by rule, numbers that are never zero. */
+static void answer(void *to, const read_facts *facts, const char *kernel, uint64_t question)
+{
+    if (facts->size == 1 ? answer_choose(&standin_settings()->answers, kernel, question)
+                         : facts->size <= SMALL && is_distinct_count(kernel)) {
+        memset(to, 1, 1); /* little-endian: one, in integers of any size */
+    }
 }
 
 static void remember_line(const read_facts *facts, const char *kernel, char *line)
@@ -87,7 +117,6 @@ static void remember_line(const read_facts *facts, const char *kernel, char *lin
 
 cuda_status read_note(void *to, const read_facts *facts)
 {
-    const standin_config *const settings = standin_settings();
     char line[READ_LINE_SIZE] = "";
     pthread_mutex_lock(&lock);
     const bool is_stopped = count(facts);
@@ -95,9 +124,7 @@ cuda_status read_note(void *to, const read_facts *facts)
     const uint64_t question = counts.questions;
     pthread_mutex_unlock(&lock);
     const char *const kernel = facts->size <= SMALL ? module_function_name(facts->kernel) : NULL;
-    if (facts->size == 1 && answer_choose(&settings->answers, kernel, question)) {
-        memset(to, 1, 1);
-    }
+    answer(to, facts, kernel, question);
     if (is_stopped || (facts->size <= SMALL && small <= LINES_ASKED_MAX)) {
         remember_line(facts, kernel, line);
     }
@@ -109,8 +136,8 @@ cuda_status read_note(void *to, const read_facts *facts)
             "the program waits for a value that a dry run does not compute.\n"
             "allot: --booleans %s=flip:N answers every N-th of its questions with true, --set "
             "guard:N raises the guard (0: none); or limit the loop in the script\n",
-            settings->read_guard * (facts->size == 1 ? 1 : PATIENCE), line[0] != '\0' ? " at " : "",
-            line, line[0] != '\0' ? line : "LINE");
+            standin_settings()->read_guard * (facts->size == 1 ? 1 : PATIENCE),
+            line[0] != '\0' ? " at " : "", line, line[0] != '\0' ? line : "LINE");
     return CUDA_LAUNCH_FAILURE;
 }
 

@@ -19,7 +19,7 @@ enum { READ_LINES_MAX = 64, READ_LINE_SIZE = 256 };
 typedef enum read_kind {
     READ_VALUE,   /**< Most often only printed. */
     READ_BOOLEAN, /**< One byte: the program decides by it. */
-    READ_SIZE     /**< A count of selected elements: PyTorch makes a result of this size. */
+    READ_SIZE     /**< A count of selected elements or a length, which becomes a size. */
 } read_kind;
 
 typedef struct read_line {

@@ -50,11 +50,12 @@ def test_sizes_that_depend_on_values_are_named(dryrun, python):
         x = torch.randn(1000, device="cuda")
         assert x.nonzero().shape == (0, 1)
         assert x[x > 0].numel() == 0
-        x.unique()
+        assert x.unique().numel() == 1
+        torch.nn.functional.one_hot(torch.zeros(9, dtype=torch.long, device="cuda"))
     """
     result, _ = dryrun(python, script)
     assert result["verdict"] == "fits" and result["approximate"]
-    assert lines(result["sizes"]) == [4, 5, 6]
+    assert lines(result["sizes"]) == [4, 5, 6, 7]
 
 
 def test_a_run_that_only_prints_values_is_exact(dryrun, python):

@@ -142,7 +142,7 @@ typedef struct dryrun_result {
     uint64_t pinned_peak;
     uint32_t boolean_line_count; /**< Lines that read booleans: answered by rule. */
     dryrun_count boolean_lines[DRYRUN_LIST_MAX];
-    uint32_t size_line_count; /**< Lines that read how much was selected: taken as nothing. */
+    uint32_t size_line_count; /**< Lines that read how much was selected, or lengths. */
     dryrun_count size_lines[DRYRUN_LIST_MAX];
     uint32_t value_line_count; /**< Lines that read anything else: zero. */
     dryrun_count value_lines[DRYRUN_LIST_MAX];
