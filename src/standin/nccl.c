@@ -133,7 +133,7 @@ CUDA_ENTRY(const char *, ncclGetErrorString)(int status)
 CUDA_ENTRY(const char *, ncclGetLastError)(void *handle)
 {
     const nccl_comm *const comm = comm_get(handle);
-    return comm == NULL ? last_text : comm->text;
+    return comm == NULL || exchange_error(comm) == NCCL_OK ? last_text : comm->text;
 }
 
 /* ---- making ---- */
@@ -451,7 +451,7 @@ CUDA_ENTRY(int, ncclCommGetAsyncError)(void *handle, int *error)
         return NCCL_INVALID;
     }
     nccl_nudge();
-    *error = comm->error;
+    *error = (int)exchange_error(comm);
     return NCCL_OK;
 }
 

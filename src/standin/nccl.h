@@ -77,6 +77,7 @@ typedef struct nccl_comm {
     nccl_queue *out; /**< [size] */
     nccl_queue *in;  /**< [size] */
     nccl_status error;
+    bool is_untold; /**< Calls were lost by it, and no wait of the program has said so. */
     char text[SEGMENT_TEXT_MAX]; /**< Why, "" while all is well. */
     unsigned char *sent;         /**< Alone: what was last sent, for a receive. */
     uint64_t sent_size;

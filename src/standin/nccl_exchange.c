@@ -15,7 +15,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all communicators and these: */
 static nccl_comm *comms;
 static nccl_counts counts;
-static atomic_uint_least64_t pending; /* operations; read without the lock as a hint */
+static atomic_uint_least64_t pending; /* operations and untold faults; read unlocked as a hint */
 
 void exchange_lock(void)
 {
@@ -45,8 +45,30 @@ void exchange_add(nccl_comm *comm)
     comms = comm;
 }
 
+/** The program knows by now. */
+static void set_told(nccl_comm *comm)
+{
+    if (comm->is_untold) {
+        comm->is_untold = false;
+        atomic_fetch_sub(&pending, 1);
+    }
+}
+
+nccl_status exchange_tell(uint32_t device)
+{
+    nccl_status status = NCCL_OK;
+    for (nccl_comm *comm = comms; comm != NULL; comm = comm->next) {
+        if (comm->is_untold && comm->device == (int)device) {
+            status = comm->error;
+            set_told(comm);
+        }
+    }
+    return status;
+}
+
 void exchange_remove(nccl_comm *comm)
 {
+    set_told(comm);
     nccl_comm **at = &comms;
     while (*at != NULL && *at != comm) {
         at = &(*at)->next;
@@ -56,13 +78,12 @@ void exchange_remove(nccl_comm *comm)
     }
 }
 
-bool exchange_has(const nccl_comm *comm)
+nccl_status exchange_error(const nccl_comm *comm)
 {
-    const nccl_comm *at = comms;
-    while (at != NULL && at != comm) {
-        at = at->next;
-    }
-    return at != NULL;
+    exchange_lock();
+    const nccl_status status = comm->error;
+    exchange_unlock();
+    return status;
 }
 
 nccl_comm *exchange_first(void)
@@ -97,6 +118,10 @@ void exchange_drop(nccl_comm *comm)
 
 static void set_fault(nccl_comm *comm, nccl_status status, const char *text)
 {
+    if (comm->first != NULL && !comm->is_untold) {
+        comm->is_untold = true;
+        atomic_fetch_add(&pending, 1);
+    }
     comm->error = status;
     snprintf(comm->text, sizeof comm->text, "%s", text);
     if (counts.fault[0] == '\0') {

@@ -22,8 +22,10 @@ void exchange_unlock(void);
 void exchange_add(nccl_comm *comm);
 void exchange_remove(nccl_comm *comm);
 
-bool exchange_has(const nccl_comm *comm);
 nccl_comm *exchange_first(void);
+
+/** What became of a communicator. Takes the lock: its text is complete afterwards. */
+nccl_status exchange_error(const nccl_comm *comm);
 
 /** Whether nothing is under way; a hint, without the lock. */
 bool exchange_is_idle(void);
@@ -38,6 +40,12 @@ bool exchange_adopt_fault(nccl_comm *comm);
 /** End a communicator, for all of its ranks, with a reason. Locked. */
 void exchange_fail(nccl_comm *comm, nccl_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/**
+ * The error of a communicator of this device that lost calls, once: another thread may have found
+ * out about it before the program waited. Locked.
+ */
+nccl_status exchange_tell(uint32_t device);
 
 /** Put a call under way. Takes the lock. The communicator's error if it has one. */
 nccl_status exchange_start(const nccl_call *call);

@@ -181,23 +181,26 @@ static const nccl_op *find_needed(is_needed needed, const void *what)
     return NULL;
 }
 
-/** The communicator that must move on for the wait to end; NULL: nothing is waited for. */
-static nccl_comm *wait_step(is_needed needed, const void *what, wait_clock *clock)
+/** Move on; true if nothing is waited for any more. */
+static bool wait_step(is_needed needed, const void *what, wait_clock *clock)
 {
     exchange_progress();
     if (clock_looks(clock)) {
         exchange_check_ranks();
     }
     const nccl_op *const op = find_needed(needed, what);
-    nccl_comm *const comm = op == NULL ? NULL : op->comm;
-    if (comm != NULL && clock_is_over(clock)) {
+    if (op == NULL) {
+        return true;
+    }
+    nccl_comm *const comm = op->comm;
+    if (clock_is_over(clock)) {
         fail_late(comm, op);
-    } else if (comm != NULL && clock_speaks(clock)) {
+    } else if (clock_speaks(clock)) {
         char ranks[256];
         name_ranks(comm, is_silent, ranks, sizeof ranks);
         fprintf(stderr, "allot: NCCL: rank %d of %d waits for %s\n", comm->rank, comm->size, ranks);
     }
-    return comm;
+    return false;
 }
 
 /** Wait until no call is under way that is needed. The error of a communicator that broke. */
@@ -207,18 +210,14 @@ static nccl_status settle(is_needed needed, const void *what)
         return NCCL_OK;
     }
     wait_clock clock = clock_begin();
-    const nccl_comm *last = NULL;
     for (;;) {
         exchange_lock();
-        const nccl_comm *const comm = wait_step(needed, what, &clock);
-        /* Another thread may have aborted it meanwhile. */
-        const nccl_status status = last != NULL && exchange_has(last) ? last->error : NCCL_OK;
-        const nccl_status own = comm == NULL ? NCCL_OK : comm->error;
+        const bool is_over = wait_step(needed, what, &clock);
+        const nccl_status status = exchange_tell(standin_this_thread()->device);
         exchange_unlock();
-        if (status != NCCL_OK || own != NCCL_OK || comm == NULL) {
-            return status != NCCL_OK ? status : own;
+        if (status != NCCL_OK || is_over) {
+            return status;
         }
-        last = comm;
         clock_sleep(&clock);
     }
 }
@@ -230,7 +229,9 @@ static bool is_of_comm(const nccl_op *op, const void *what)
 
 nccl_status exchange_flush(nccl_comm *comm)
 {
-    return settle(is_of_comm, comm);
+    const nccl_status status = settle(is_of_comm, comm);
+    const nccl_status own = exchange_error(comm);
+    return own != NCCL_OK ? own : status;
 }
 
 static cuda_status as_cuda(nccl_status status)
