@@ -51,7 +51,7 @@ class Decoder(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batch", type=int, default=6, help="texts per step")
-    parser.add_argument("--length", type=int, default=1024, help="longest text, tokens")
+    parser.add_argument("--length", type=int, default=960, help="longest text, tokens")
     parser.add_argument("--dim", type=int, default=1280)
     parser.add_argument("--layers", type=int, default=36)
     parser.add_argument("--steps", type=int, default=24)
