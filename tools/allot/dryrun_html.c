@@ -95,7 +95,8 @@ static void tell_verdict(const dryrun_request *request, const dryrun_answer *ans
         snprintf(out->headline, TEXT_MAX, "Out of memory on %s", card);
         if (result->oom_count != 0) {
             snprintf(out->first, TEXT_MAX, "%.300s asked for %s after %" PRIu64 " optimizer steps.",
-                     result->oom[0].line[0] == '\0' ? "An unknown line" : result->oom[0].line,
+                     result->oom[0].line[0] == '\0' ? "An unknown line"
+                                                    : dryrun_short_line(result->oom[0].line),
                      dryrun_size_text(result->oom[0].size), result->oom[0].step);
         }
         break;
@@ -103,7 +104,8 @@ static void tell_verdict(const dryrun_request *request, const dryrun_answer *ans
         out->story.level = "warn";
         snprintf(out->headline, TEXT_MAX, "The program failed for another reason than memory");
         snprintf(out->first, TEXT_MAX, "%.380s %s%.100s", result->exception,
-                 result->exception_line[0] == '\0' ? "" : "at ", result->exception_line);
+                 result->exception_line[0] == '\0' ? "" : "at ",
+                 dryrun_short_line(result->exception_line));
         break;
     case DRYRUN_INCOMPLETE:
         out->story.level = "warn";
@@ -174,14 +176,31 @@ static void tell_runs(const dryrun_answer *answer, table *out)
 
 static void tell_context(const dryrun_request *request, const dryrun_result *result, table *out)
 {
-    if (request->limit != 0) {
+    if (request->limit != 0 && result->context == 0) {
         put(out, "CUDA context", "0 B", "--limit is all for the program");
         return;
     }
     const char *reference = "";
-    const allot_gpu_source source = dryrun_context_source(request, result, &reference);
-    put(out, "CUDA context", dryrun_size_text(result->context), "%s%s%s",
-        allot_gpu_source_text(source), reference[0] == '\0' ? "" : ": ", reference);
+    const char *const source = dryrun_context_source(request, result, &reference);
+    put(out, "CUDA context", dryrun_size_text(result->context), "%s%s%s", source,
+        reference[0] == '\0' ? "" : ": ", reference);
+}
+
+/** Sizes that real hardware would tell and that were answered otherwise. */
+static void tell_sizes(const dryrun_result *result, table *out)
+{
+    for (uint32_t i = 0; i < result->size_count; i++) {
+        const dryrun_size *const size = &result->sizes[i];
+        if (size->basis == DRYRUN_BASIS_EXACT || size->basis == DRYRUN_BASIS_UNKNOWN) {
+            continue;
+        }
+        put(out, size->name, dryrun_size_text(size->largest), "%s%s%s",
+            size->basis == DRYRUN_BASIS_TABLE     ? "from --workspace"
+            : size->basis == DRYRUN_BASIS_LIBRARY ? "from the installed cuDNN"
+                                                  : size->source,
+            size->most > size->largest ? "; at most " : "",
+            size->most > size->largest ? dryrun_size_text(size->most) : "");
+    }
 }
 
 static void tell_granted(const dryrun_request *request, const dryrun_result *result, table *out)
@@ -197,25 +216,35 @@ static void tell_granted(const dryrun_request *request, const dryrun_result *res
             gpu->reference[total][0] == '\0' ? "" : ": ", gpu->reference[total]);
     }
     tell_context(request, result, out);
+    tell_sizes(result, out);
     put(out, "work is finished", request->events,
         strcmp(request->events, "instant") == 0
             ? "at once: the least memory; --events sync gives the other bound"
             : "later than at once: memory that waits for a stream is held longer");
-    put(out, "NCCL", "0 B", "its buffers outside of PyTorch's allocator are not counted");
 }
 
 static void tell_list(const char *name, const dryrun_count *list, uint32_t count, table *out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        put(out, i == 0 ? name : "", list[i].name, "%s", dryrun_times_text(list[i].count));
+        put(out, i == 0 ? name : "", dryrun_short_line(list[i].name), "%s",
+            dryrun_times_text(list[i].count));
     }
 }
 
 static void tell_unknown(const dryrun_result *result, table *out)
 {
-    tell_list("sizes not known", result->unknown, result->unknown_count, out);
+    for (uint32_t i = 0; i < result->size_count; i++) {
+        const dryrun_size *const size = &result->sizes[i];
+        if (size->basis == DRYRUN_BASIS_UNKNOWN) {
+            put(out, "size not known", size->name, "%s%s%s%s", dryrun_times_text(size->calls),
+                size->workspace[0] == '\0' ? "" : "; to assume one: --workspace ", size->workspace,
+                size->workspace[0] == '\0' ? "" : "=SIZE");
+        }
+    }
     tell_list("functions that do not exist here", result->missing, result->missing_count, out);
-    tell_list("recording", result->problems, result->problem_count, out);
+    for (uint32_t i = 0; i < result->problem_count; i++) {
+        put(out, "recording", result->problems[i].name, "%s", "");
+    }
     tell_list("assumptions", result->assumptions, result->assumption_count, out);
     tell_list("taken as no elements", result->size_lines, result->size_line_count, out);
     tell_list("booleans answered by rule", result->boolean_lines, result->boolean_line_count, out);

@@ -10,13 +10,6 @@
 
 /* ---- the table ---- */
 
-/** "train.py:7 (step)" of "/home/me/train.py:7 (step)". */
-static const char *short_line(const char *line)
-{
-    const char *const slash = strrchr(line, '/');
-    return slash == NULL ? line : slash + 1;
-}
-
 /** Where a run died, or what is not known of it: the remark. */
 static void print_end(const dryrun_attempt *attempt)
 {
@@ -24,7 +17,7 @@ static void print_end(const dryrun_attempt *attempt)
     if (attempt->verdict == DRYRUN_OUT_OF_MEMORY && result->oom_count != 0) {
         printf("%s at %s", dryrun_size_text(result->oom[0].size),
                result->oom[0].line[0] == '\0' ? "an unknown line"
-                                              : short_line(result->oom[0].line));
+                                              : dryrun_short_line(result->oom[0].line));
         printf(", after %" PRIu64 " steps", result->oom[0].step);
     } else if (attempt->verdict == DRYRUN_FAILED) {
         printf("%.60s", result->exception[0] == '\0' ? "" : result->exception);

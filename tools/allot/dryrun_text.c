@@ -62,7 +62,7 @@ static void print_failed(const dryrun_result *result)
 static void print_list(const char *title, const dryrun_count *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < 6; i++) {
-        printf("  %s%s (%s)\n", i == 0 ? title : "    ", list[i].name,
+        printf("  %s%s (%s)\n", i == 0 ? title : "    ", dryrun_near_line(list[i].name),
                dryrun_times_text(list[i].count));
     }
 }
@@ -129,14 +129,13 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
     }
     printf("\n");
     if (result->context != 0) {
-        const allot_gpu_source source = dryrun_context_source(request, result, NULL);
         printf("  CUDA context     %s   (%s)\n", dryrun_size_text(result->context),
-               source == ALLOT_GPU_SOURCE_UNKNOWN ? "an assumption"
-                                                  : allot_gpu_source_text(source));
+               dryrun_context_source(request, result, NULL));
     }
     if (verdict != DRYRUN_OUT_OF_MEMORY && result->device_total > result->device_peak) {
-        printf("  headroom         %s\n",
-               dryrun_size_text(result->device_total - result->device_peak));
+        printf("  headroom         %s%s\n",
+               dryrun_size_text(result->device_total - result->device_peak),
+               result->unknown_count != 0 ? "   (less what is not known)" : "");
     }
     if (!dryrun_is_native(result)) {
         printf("  optimizer steps  %" PRIu64 "%s\n", result->steps,

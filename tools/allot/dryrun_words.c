@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *dryrun_size_text(uint64_t size)
 {
@@ -52,14 +53,33 @@ const char *dryrun_times_text(uint64_t count)
     return texts[next];
 }
 
-allot_gpu_source dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
-                                       const char **reference)
+const char *dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
+                                  const char **reference)
 {
     const allot_gpu_field field = strncmp(result->cuda, "12", 2) == 0
                                       ? ALLOT_GPU_FIELD_memory_context_12
                                       : ALLOT_GPU_FIELD_memory_context;
+    const bool is_given = request->workspaces.is_set[ALLOT_WORKSPACE_context];
+    const allot_gpu_source source = (allot_gpu_source)request->gpu.source[field];
     if (reference != NULL) {
-        *reference = request->gpu.reference[field];
+        *reference = is_given ? "" : request->gpu.reference[field];
     }
-    return (allot_gpu_source)request->gpu.source[field];
+    if (is_given) {
+        return "from --workspace";
+    }
+    return source == ALLOT_GPU_SOURCE_UNKNOWN ? "an assumption" : allot_gpu_source_text(source);
+}
+
+const char *dryrun_short_line(const char *line)
+{
+    const char *const slash = strrchr(line, '/');
+    return slash == NULL ? line : slash + 1;
+}
+
+const char *dryrun_near_line(const char *line)
+{
+    char folder[DRYRUN_PATH_MAX];
+    const size_t length = getcwd(folder, sizeof folder) == NULL ? 0 : strlen(folder);
+    const bool is_near = length > 1 && strncmp(line, folder, length) == 0 && line[length] == '/';
+    return is_near ? line + length + 1 : line;
 }

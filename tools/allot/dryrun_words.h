@@ -24,8 +24,14 @@ const char *dryrun_conf_text(const char *conf);
  * Where the context's size comes from, by the CUDA that the program used. `reference` receives
  * where to look it up, "" for nothing; NULL: not wanted.
  */
-allot_gpu_source dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
-                                       const char **reference);
+const char *dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
+                                  const char **reference);
+
+/** "train.py:7 (step)" of "/home/me/train.py:7 (step)". */
+const char *dryrun_short_line(const char *line);
+
+/** The same for a line of the folder that the command was given in; others as they are. */
+const char *dryrun_near_line(const char *line);
 
 /** "out of memory". */
 const char *dryrun_verdict_text(dryrun_verdict verdict);
