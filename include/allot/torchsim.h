@@ -298,6 +298,9 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_complete(allot_torchsim *s
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_torchsim_empty_cache(allot_torchsim *sim);
 
+/** Begin all peaks at what is held now (torch.cuda.reset_peak_memory_stats). O(1). */
+ALLOT_API void allot_torchsim_reset_peaks(allot_torchsim *sim);
+
 /** How a private pool behaves; the options of torch.cuda.MemPool. */
 typedef struct allot_torch_pool_options {
     size_t struct_size;

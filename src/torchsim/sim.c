@@ -237,6 +237,16 @@ const allot_torch_stats *allot_torchsim_get_stats(const allot_torchsim *sim)
     return &sim->stats;
 }
 
+void allot_torchsim_reset_peaks(allot_torchsim *sim)
+{
+    allot_torch_gauge *const gauges[] = {&sim->stats.reserved,       &sim->stats.allocated,
+                                         &sim->stats.active,         &sim->stats.requested,
+                                         &sim->stats.inactive_split, &sim->stats.segment_count};
+    for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
+        gauges[i]->peak = gauges[i]->now;
+    }
+}
+
 void alloti_torchsim_set_range_bytes(allot_torchsim *sim, uint64_t bytes)
 {
     sim->range_bytes = bytes;

@@ -618,6 +618,21 @@ static void whole_blocks_may_exceed_a_request_by_a_segment(void)
     allot_torchsim_destroy(sim);
 }
 
+static void peaks_begin_again_where_they_are_reset(void)
+{
+    allot_torchsim *sim = make("", 0, 0, 0);
+    const uint32_t block = take(sim, 30 * MIB);
+    take(sim, 10 * MIB);
+    give(sim, block);
+    allot_torchsim_reset_peaks(sim);
+    const allot_torch_stats *stats = allot_torchsim_get_stats(sim);
+    CHECK_EQ(stats->allocated.peak, 10 * MIB);
+    CHECK_EQ(stats->reserved.peak, 40 * MIB);
+    take(sim, 5 * MIB);
+    CHECK_EQ(stats->allocated.peak, 15 * MIB);
+    allot_torchsim_destroy(sim);
+}
+
 static void mistakes_are_refused(void)
 {
     allot_torchsim *sim = make("", 0, 0, 0);
@@ -879,6 +894,7 @@ static const check_test TESTS[] = {
     TEST(a_range_too_small_is_reserved_and_given_back),
     TEST(a_dropped_pool_offers_nothing),
     TEST(whole_blocks_may_exceed_a_request_by_a_segment),
+    TEST(peaks_begin_again_where_they_are_reset),
     TEST(mistakes_are_refused),
     TEST(options_are_checked),
     TEST(a_copy_goes_its_own_way),

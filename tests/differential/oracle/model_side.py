@@ -78,6 +78,7 @@ class Library:
         c.allot_torchsim_complete.argtypes = [c_void_p, c_uint32]
         c.allot_torchsim_empty_cache.argtypes = [c_void_p]
         c.allot_torchsim_destroy.argtypes = [c_void_p]
+        c.allot_torchsim_reset_peaks.argtypes = [c_void_p]
         c.allot_torchsim_pool_create.argtypes = [c_void_p, POINTER(PoolOptions), POINTER(c_uint32)]
         for name in ("begin", "end", "release", "empty_cache"):
             function = getattr(c, "allot_torchsim_pool_" + name, None)
@@ -295,6 +296,10 @@ class Model:
     def op_e(self):
         for device in self.devices:
             device.do("empty_cache")
+
+    def op_z(self):
+        for device in self.devices:
+            device.library.c.allot_torchsim_reset_peaks(device.sim)
 
     def op_s(self):
         for device in self.devices:

@@ -207,6 +207,7 @@ class Oracle:
             is_own_fault = found and ("status -6" in found or "INTERNAL ASSERT" in found)
             if is_own_fault and found.startswith("cannot run"):
                 self.counts["aborted by PyTorch"] += 1
+                print(f"seed {seed} aborted by PyTorch: {found.strip().splitlines()[-1][:200]}", flush=True)
             elif found and found.startswith("cannot run") and "captur" in found:
                 self.counts["refused in a capture"] += 1
             elif found:

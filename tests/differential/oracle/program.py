@@ -9,6 +9,7 @@ A program is a dict (JSON): `conf` (settings), `limit` (bytes of each device), `
   ["r", id, stream]                    record_stream
   ["e"]                                empty_cache
   ["s"]                                synchronize every device
+  ["z"]                                begin all peaks again (reset_peak_memory_stats)
   ["pn", pool, device, on_oom, whole]  a new MemPool (use_on_oom, no_split)
   ["pb", pool] ["pe", pool]            begin and end use_mem_pool
   ["pd", pool]                         drop the MemPool
@@ -43,7 +44,7 @@ SETTINGS = {
 }
 
 # What a program does beside allocating and freeing; drawn independently.
-FEATURES = ("streams", "pools", "graphs", "empty", "sync", "fraction", "devices")
+FEATURES = ("streams", "pools", "graphs", "empty", "sync", "fraction", "devices", "resets")
 
 
 def _size(draw):
@@ -171,6 +172,8 @@ class _Writer:
             self.pool_step()
         if "graphs" in self.features and draw.random() < 0.05:
             self.graph_step()
+        if "resets" in self.features and draw.random() < 0.002:
+            self.ops.append(["z"])
         if self.capture is None:
             if "empty" in self.features and draw.random() < 0.005:
                 self.ops.append(["e"])
@@ -257,7 +260,7 @@ def tidy(ops):
             if op[1] not in graphs or capture == op[1]:
                 continue
             graphs.discard(op[1])
-        elif capture is not None:
+        elif capture is not None and kind != "z":
             continue
         out.append(op)
     if region is not None:

@@ -93,6 +93,10 @@ class Run:
     def given(self):
         return [torch.cuda.memory_stats(device)["num_device_free"] for device in self.devices]
 
+    def op_z(self):
+        for device in self.devices:
+            torch.cuda.reset_peak_memory_stats(device)
+
     def op_s(self):
         for device in self.devices:
             torch.cuda.synchronize(device)

@@ -89,7 +89,7 @@ def _plain(ops):
     yield from (["a", FIRST_GUARD + i, 1, 0, 0] for i in range(count))
     guards = iter(range(FIRST_GUARD, FIRST_GUARD + count))
     for op in ops:
-        if op[0] not in ("pd", "gd"):
+        if op[0] not in ("pd", "gd", "z"):
             yield [*op[:3], 0, 0] if op[0] == "pn" else op
         if op[0] == "e":
             yield ["f", next(guards)]
