@@ -308,6 +308,12 @@ typedef struct allot_torch_pool_options {
     bool no_split;   /**< Its blocks are never split. */
     bool has_allocator; /**< Segments come from an allocator of its own, never expandable. */
     bool is_graph; /**< Requests come to it from a CUDA graph capture, not from use_mem_pool(). */
+    /**
+     * The number in PyTorch's name of the pool, the first of the two unless that is 0; 0: not
+     * known. Several pools that offer themselves, or are released together, come in the order of a
+     * hash table of these numbers; without them in the order they were made, or lost their use.
+     */
+    uint64_t number;
 } allot_torch_pool_options;
 
 /**

@@ -23,9 +23,10 @@ static uint32_t add_pool(allot_requests *requests, uint32_t id)
     const allot_pool_id pool = allot_trace_pool(requests->trace, id);
     if (pool.first != 0 || pool.second != 0) {
         /* The first number is of a graph's own pool, the second of one that the program made. */
-        requests->pools[requests->pool_count] =
-            (alloti_request_pool){.options = {.struct_size = sizeof(allot_torch_pool_options),
-                                              .is_graph = pool.first != 0}};
+        requests->pools[requests->pool_count] = (alloti_request_pool){
+            .options = {.struct_size = sizeof(allot_torch_pool_options),
+                        .is_graph = pool.first != 0,
+                        .number = pool.first != 0 ? pool.first : pool.second}};
         requests->pool_numbers[id] = requests->pool_count++;
     }
     return requests->pool_numbers[id];

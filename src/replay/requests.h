@@ -62,6 +62,9 @@ struct allot_requests {
     uint32_t initial_segment_count;
     uint32_t initial_block_count;
 
+    uint64_t counted_peak; /**< Most that a memory fraction is known to allow, as it counts;
+                              expandable mode, else UINT64_MAX. */
+
     uint64_t range_bytes; /**< Size of an expandable range as far as addresses tell; or 0. */
 
     alloti_step *steps;

@@ -5,8 +5,9 @@
  * The allocator gives memory back either because the program asked (empty_cache) or under pressure,
  * on the way to a new segment. Both look alike: segment_free, segment_free, ..., segment_alloc.
  * Pressure it can only have been if the segment that follows would have lifted the bytes held above
- * everything that the device is known to have given. In an expandable range only the pages that are
- * missing are taken, but a memory fraction counts a segment for the whole request.
+ * everything that the device is known to have given. In an expandable range whole pages are taken,
+ * and only those that are missing, but a memory fraction counts a segment for the whole request:
+ * what it is known to have allowed is kept beside (counted_peak).
  */
 #include "core/array.h"
 #include "core/size_math.h"
@@ -37,6 +38,33 @@ static void see_oom(allot_requests *requests, uint64_t event, uint64_t held)
     if (alloti_add(held, was_short ? left : 0, &limit) && limit > requests->info.oom_limit) {
         requests->info.oom_limit = limit;
     }
+}
+
+/** Bytes of a segment for the whole request at an event. */
+static uint64_t counted_size(const allot_requests *requests, uint64_t event)
+{
+    const allot_torchsim *rules = requests->rules;
+    return alloti_sim_segment_size(rules,
+                                   alloti_sim_round_size(rules, requests->events.size[event]));
+}
+
+/** What a memory fraction allowed: the bytes held before pages were mapped and the request's. */
+static void see_counted(allot_requests *requests, const uint64_t *reserved)
+{
+    uint64_t peak = 0;
+    uint64_t before = 0; /* the first pages of the request */
+    bool takes = false;
+    for (uint64_t i = 0; i < requests->events.count; i++) {
+        if (is_taking(requests, i)) {
+            before = takes ? before : reserved[i] - requests->events.size[i];
+            takes = true;
+        } else if (requests->events.kind[i] == ALLOT_EVENT_ALLOC && takes) {
+            const uint64_t counted = before + counted_size(requests, i);
+            peak = counted > peak ? counted : peak;
+        }
+        takes = takes && !is_giving(requests, i) && !alloti_requests_is_boundary(requests, i);
+    }
+    requests->counted_peak = requests->info.conf.expandable_segments ? peak : UINT64_MAX;
 }
 
 /** Bytes held from the driver after each event, their peak, and the limit that failures show. */
@@ -81,18 +109,11 @@ bool alloti_requests_is_boundary(const allot_requests *requests, uint64_t event)
 /** What a row of segment events from `first` on was for. */
 typedef struct burst {
     uint64_t end;       /**< The event that ended it, or the number of events. */
-    uint64_t taken;     /**< Bytes taken in it, or that a fraction would have counted. */
+    uint64_t taken;     /**< Bytes taken in it. */
+    uint64_t counted;   /**< Bytes that a fraction counts for its request in expandable mode. */
     bool ends_in_alloc; /**< An allocation, or one that failed. */
     bool ends_in_oom;
 } burst;
-
-/** Bytes of a segment for the whole request at an event. */
-static uint64_t counted_size(const allot_requests *requests, uint64_t event)
-{
-    const allot_torchsim *rules = requests->rules;
-    return alloti_sim_segment_size(rules,
-                                   alloti_sim_round_size(rules, requests->events.size[event]));
-}
 
 static burst look_ahead(const allot_requests *requests, uint64_t first)
 {
@@ -110,8 +131,7 @@ static burst look_ahead(const allot_requests *requests, uint64_t first)
             found.ends_in_oom || requests->events.kind[found.end] == ALLOT_EVENT_ALLOC;
     }
     if (found.ends_in_alloc && found.taken > 0 && requests->info.conf.expandable_segments) {
-        const uint64_t counted = counted_size(requests, found.end);
-        found.taken = found.taken > counted ? found.taken : counted;
+        found.counted = counted_size(requests, found.end);
     }
     return found;
 }
@@ -122,7 +142,8 @@ static bool is_pressure(const allot_requests *requests, const burst *found, uint
         return true;
     }
     return found->ends_in_alloc && found->taken > 0 &&
-           held_before + found->taken > requests->info.reserved_peak;
+           (held_before + found->taken > requests->info.reserved_peak ||
+            held_before + found->counted > requests->counted_peak);
 }
 
 static allot_status add_step(allot_requests *requests, const alloti_step *step)
@@ -259,6 +280,7 @@ allot_status alloti_requests_make_steps(allot_requests *requests)
     if (reserved == NULL) {
         return alloti_fail_memory(requests->events.count * sizeof(*reserved));
     }
+    see_counted(requests, reserved);
     const allot_status status = add_steps(requests, reserved);
     free(reserved);
     return status == ALLOT_STATUS_OK ? find_allocated_peak(requests) : status;

@@ -124,15 +124,12 @@ bool alloti_torchsim_would_hit(const allot_torchsim *sim, uint64_t size, uint64_
 /** Search the pools that offer themselves when the driver refuses; only for the default pool. */
 static bool use_offered_pool(allot_torchsim *sim, sim_request *request)
 {
-    if (request->list / 2 != 0 || sim->offered_count == 0) {
+    if (request->list / 2 != 0) {
         return false;
     }
-    for (uint32_t pool = 1; pool < sim->pool_count; pool++) {
-        if (!sim->pools[pool].use_on_oom || sim->pools[pool].use_count == 0) {
-            continue;
-        }
+    for (uint64_t i = 0; i < sim->offered.count; i++) {
         sim_request other = *request;
-        other.list = 2 * pool + (request->list & 1);
+        other.list = 2 * sim->offered.entries[i].pool + (request->list & 1);
         other.is_expandable = false;
         if (search(sim, &other)) {
             *request = other;

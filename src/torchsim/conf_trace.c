@@ -137,7 +137,7 @@ static uint32_t version_of_events(const allot_trace *trace)
         if (events.count > 0 && events.pool[0] != ALLOT_NONE) {
             seen = 212;
         } else if (events.metadata != NULL) {
-            seen = 209;
+            seen = 210;
         } else if (events.context != NULL) {
             seen = 207;
         } else if (events.count > 0 && events.time_ns[0] != ALLOT_TIME_NONE) {

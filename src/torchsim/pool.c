@@ -33,13 +33,16 @@ allot_status allot_torchsim_pool_create(allot_torchsim *sim,
                                       sizeof(*sim->lists));
     }
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_array_reserve(&sim->freeable, &sim->freeable_capacity, index + 1,
-                                      sizeof(*sim->freeable));
+        status = alloti_pool_set_reserve(&sim->freeable, index + 1);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_pool_set_reserve(&sim->offered, index + 1);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
     sim->pools[index] = (sim_pool){
+        .number = o.number,
         .use_count = 1,
         .use_on_oom = o.use_on_oom,
         .no_split = o.no_split,
@@ -49,7 +52,9 @@ allot_status allot_torchsim_pool_create(allot_torchsim *sim,
     const sim_list empty = {.cached = ALLOTI_TREE_INIT, .unmapped = ALLOTI_TREE_INIT};
     sim->lists[2 * index + SIM_LARGE] = empty;
     sim->lists[2 * index + SIM_SMALL] = empty;
-    sim->offered_count += sim->pools[index].use_on_oom;
+    if (o.use_on_oom) {
+        alloti_pool_set_add(&sim->offered, (uint32_t)index, o.number);
+    }
     sim->pool_count++;
     if (pool != NULL) {
         *pool = (uint32_t)(index - 1);
@@ -101,7 +106,8 @@ allot_status allot_torchsim_pool_release(allot_torchsim *sim, uint32_t pool)
                            (unsigned)pool);
     }
     if (--content->use_count == 0) {
-        sim->freeable[sim->freeable_count++] = pool + 1;
+        alloti_pool_set_remove(&sim->offered, pool + 1);
+        alloti_pool_set_add(&sim->freeable, pool + 1, content->number);
     }
     return ALLOT_STATUS_OK;
 }

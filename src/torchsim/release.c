@@ -157,28 +157,29 @@ static allot_status release_pool(allot_torchsim *sim, uint32_t pool)
  */
 static allot_status release_freeable(allot_torchsim *sim, uint32_t only)
 {
-    uint64_t kept = 0;
-    allot_status status = ALLOT_STATUS_OK;
-    for (uint64_t i = 0; i < sim->freeable_count; i++) {
-        const uint32_t pool = sim->freeable[i];
+    sim_pool_set *const set = &sim->freeable;
+    uint64_t at = 0;
+    while (at < set->count) {
+        const uint32_t pool = set->entries[at].pool;
         if (only != 0 && pool != only) {
-            sim->freeable[kept++] = pool;
+            at++;
             continue;
         }
         if (only != 0) {
             alloti_sim_synchronize_pool(sim, pool);
         }
-        if (status == ALLOT_STATUS_OK) {
-            status = release_pool(sim, pool);
+        const allot_status status = release_pool(sim, pool);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
         }
-        if (sim->pools[pool].segment_count == 0 && status == ALLOT_STATUS_OK) {
+        if (sim->pools[pool].segment_count == 0) {
             sim->pools[pool].is_gone = true;
+            alloti_pool_set_remove(set, pool);
         } else {
-            sim->freeable[kept++] = pool;
+            at++;
         }
     }
-    sim->freeable_count = kept;
-    return status;
+    return ALLOT_STATUS_OK;
 }
 
 allot_status alloti_sim_release_cached(allot_torchsim *sim, bool in_capture)

@@ -174,7 +174,8 @@ void allot_torchsim_destroy(allot_torchsim *sim)
     free(sim->nodes);
     free(sim->pools);
     free(sim->lists);
-    free(sim->freeable);
+    free(sim->freeable.entries);
+    free(sim->offered.entries);
     free(sim->ranges);
     free(sim->scratch);
     free(sim);
@@ -205,15 +206,19 @@ allot_status allot_torchsim_clone(const allot_torchsim *sim, allot_torchsim **ou
     *copy = *sim;
     copy->scratch = NULL;
     copy->scratch_capacity = 0;
-    void *const arrays[] = {&copy->blocks, &copy->nodes,    &copy->pools,
-                            &copy->lists,  &copy->freeable, &copy->ranges};
+    void *const arrays[] = {
+        &copy->blocks,           &copy->nodes,           &copy->pools, &copy->lists,
+        &copy->freeable.entries, &copy->offered.entries, &copy->ranges};
     uint64_t *const capacities[] = {&copy->block_capacity,    &copy->node_capacity,
                                     &copy->pool_capacity,     &copy->list_capacity,
-                                    &copy->freeable_capacity, &copy->range_capacity};
+                                    &copy->freeable.capacity, &copy->offered.capacity,
+                                    &copy->range_capacity};
     const uint64_t counts[] = {sim->block_count,    sim->block_count, sim->pool_count,
-                               2 * sim->pool_count, sim->pool_count,  sim->range_count};
+                               2 * sim->pool_count, sim->pool_count,  sim->pool_count,
+                               sim->range_count};
     const size_t sizes[] = {sizeof(sim_block), sizeof(alloti_tree_node), sizeof(sim_pool),
-                            sizeof(sim_list),  sizeof(uint32_t),         sizeof(sim_range)};
+                            sizeof(sim_list),  sizeof(sim_pool_entry),   sizeof(sim_pool_entry),
+                            sizeof(sim_range)};
     bool ok = true;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         if (!ok || !copy_array(arrays[i], capacities[i], counts[i], sizes[i])) {

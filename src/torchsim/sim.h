@@ -20,6 +20,7 @@
 #define ALLOTI_TORCHSIM_SIM_H
 
 #include "core/tree.h"
+#include "torchsim/pool_set.h"
 
 #include <allot/torchsim.h>
 
@@ -85,6 +86,7 @@ typedef struct sim_list {
 enum { SIM_LARGE = 0, SIM_SMALL = 1 };
 
 typedef struct sim_pool {
+    uint64_t number; /**< PyTorch's number of it; 0: not known. */
     uint32_t use_count;
     uint32_t segment_count; /**< Unreleased driver calls, as PyTorch counts them. */
     bool is_gone;
@@ -136,10 +138,8 @@ struct allot_torchsim {
     uint64_t pool_count;
     uint64_t pool_capacity;
     uint64_t list_capacity;
-    uint32_t *freeable; /**< Pools without uses, in the order they lost the last one. */
-    uint64_t freeable_count;
-    uint64_t freeable_capacity;
-    uint32_t offered_count; /**< Pools made with use_on_oom. */
+    sim_pool_set freeable; /**< Pools without uses. */
+    sim_pool_set offered;  /**< Pools made with use_on_oom that are in use. */
 
     sim_range *ranges;
     uint64_t range_count;

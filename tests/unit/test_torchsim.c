@@ -592,6 +592,33 @@ static void a_range_too_small_is_reserved_and_given_back(void)
     allot_torchsim_destroy(sim);
 }
 
+/** Pools numbered from 1 that offer themselves; requests are served by them in an order. [count] */
+static void check_offered_order(uint64_t count, const uint64_t *order)
+{
+    allot_torchsim *sim = make("", 40 * MIB * count, 0, 0);
+    uint32_t blocks[8];
+    for (uint64_t i = 0; i < count; i++) {
+        const allot_torch_pool_options options = {
+            .struct_size = sizeof(options), .use_on_oom = true, .number = i + 1};
+        uint32_t pool = ALLOT_NONE;
+        CHECK_OK(allot_torchsim_pool_create(sim, &options, &pool));
+        CHECK_OK(allot_torchsim_alloc(sim, 40 * MIB, 0, pool, &blocks[i]));
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        give(sim, blocks[i]);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQ(address_of(sim, take(sim, 40 * MIB)), 40 * MIB * (order[i] - 1));
+    }
+    allot_torchsim_destroy(sim);
+}
+
+static void offered_pools_come_in_the_order_of_a_hash_table(void)
+{
+    check_offered_order(2, (uint64_t[]){2, 1});
+    check_offered_order(5, (uint64_t[]){5, 2, 4, 1, 3});
+}
+
 static void a_dropped_pool_offers_nothing(void)
 {
     allot_torchsim *sim = make("", 90 * MIB, 0, 0);
@@ -892,6 +919,7 @@ static const check_test TESTS[] = {
     TEST(blocks_that_cannot_grow_are_preferred),
     TEST(a_reserve_setting_bounds_a_single_request),
     TEST(a_range_too_small_is_reserved_and_given_back),
+    TEST(offered_pools_come_in_the_order_of_a_hash_table),
     TEST(a_dropped_pool_offers_nothing),
     TEST(whole_blocks_may_exceed_a_request_by_a_segment),
     TEST(peaks_begin_again_where_they_are_reset),

@@ -62,7 +62,7 @@ class Options(Structure):
 
 
 class PoolOptions(Structure):
-    _fields_ = [("struct_size", c_size_t), ("use_on_oom", c_bool), ("no_split", c_bool), ("has_allocator", c_bool), ("is_graph", c_bool)]
+    _fields_ = [("struct_size", c_size_t), ("use_on_oom", c_bool), ("no_split", c_bool), ("has_allocator", c_bool), ("is_graph", c_bool), ("number", c_uint64)]
 
 
 class Library:
@@ -206,8 +206,8 @@ class Device:
         if self.program["events"] == "sync":
             self.ready = list(self.waiting)
 
-    def pool_new(self, on_oom=False, whole=False, is_graph=False):
-        options = PoolOptions(ctypes.sizeof(PoolOptions), bool(on_oom), bool(whole), False, is_graph)
+    def pool_new(self, number, on_oom=False, whole=False, is_graph=False):
+        options = PoolOptions(ctypes.sizeof(PoolOptions), bool(on_oom), bool(whole), False, is_graph, number)
         pool = c_uint32()
         self.do("pool_create", byref(options), byref(pool))
         return pool.value
@@ -252,7 +252,7 @@ class Model:
 
     def __init__(self, library, program, result):
         self.program, self.streams = program, result["streams"]
-        self.first, self.each = result["first"], result["each"]
+        self.first, self.each, self.numbers = result["first"], result["each"], result["numbers"]
         addresses = Addresses(program["addresses"] == "reuse")
         self.devices = [Device(library, program, addresses) for _ in range(program["devices"])]
         self.blocks, self.pools, self.graphs, self.states = {}, {}, {}, {}
@@ -306,7 +306,7 @@ class Model:
             device.synchronized()
 
     def op_pn(self, pool, device, on_oom, whole):
-        self.pools[pool] = (device, self.devices[device].pool_new(on_oom, whole))
+        self.pools[pool] = (device, self.devices[device].pool_new(self.numbers["pools"][pool], on_oom, whole))
 
     def op_pb(self, pool):
         device, name = self.pools[pool]
@@ -326,7 +326,7 @@ class Model:
 
     def op_gb(self, graph, stream, shared):
         device = self.devices[0]
-        pool = self.graphs[shared] if shared >= 0 else device.pool_new(is_graph=True)
+        pool = self.graphs[shared] if shared >= 0 else device.pool_new(self.numbers["graphs"][graph], is_graph=True)
         device.begin(pool)
         if shared < 0:
             device.do("pool_release", pool)

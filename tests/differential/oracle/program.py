@@ -98,7 +98,6 @@ class _Writer:
         self.next_pool = self.next_graph = 0
         self.region = None
         self.capture = None
-        self.offers = False
         self.sizes = [_size(draw) for _ in range(40)]
 
     def stream(self):
@@ -127,11 +126,9 @@ class _Writer:
             if draw.random() < 0.3:
                 self.ops.append(["pe", self.region])
                 self.region = None
-        elif len(self.pools) < 3 and draw.random() < 0.3:
+        elif len(self.pools) < 5 and draw.random() < 0.3:
             device = draw.randrange(self.program["devices"])
-            # several pools that offer themselves are searched in the order of a hash table
-            on_oom = self.program["version"] >= 209 and not self.offers and draw.random() < 0.4
-            self.offers = self.offers or on_oom
+            on_oom = self.program["version"] >= 209 and draw.random() < 0.4
             whole = self.program["version"] >= 210 and draw.random() < 0.3
             self.ops.append(["pn", self.next_pool, device, int(on_oom), int(whole)])
             self.pools[self.next_pool] = device

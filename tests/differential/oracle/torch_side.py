@@ -19,6 +19,11 @@ import torch
 TIME_MAX = 120
 
 
+def number_of(pool):
+    """What PyTorch's hash tables go by."""
+    return pool[0] or pool[1]
+
+
 class Run:
     """One program in this process."""
 
@@ -39,6 +44,7 @@ class Run:
                 torch.cuda.set_per_process_memory_fraction(program["fraction"], device)
         torch.cuda.memory._record_memory_history(max_entries=10**7, context=None)
         self.failed, self.empties = {}, []
+        self.numbers = {"pools": {}, "graphs": {}}
         self.rejections = [0 for _ in self.devices]
         self.first, self.each = [], []
         if any(op[0] == "gb" for op in program["ops"]):
@@ -105,6 +111,7 @@ class Run:
         options = {name: True for name, wanted in (("use_on_oom", on_oom), ("no_split", whole)) if wanted}
         with torch.cuda.device(device):
             self.pools[pool] = (torch.cuda.MemPool(**options), device)
+        self.numbers["pools"][pool] = number_of(self.pools[pool][0].id)
 
     def op_pb(self, pool):
         handle, device = self.pools[pool]
@@ -127,6 +134,7 @@ class Run:
 
     def op_ge(self, graph):
         self.graphs[graph].capture_end()
+        self.numbers["graphs"][graph] = number_of(self.graphs[graph].pool())
         self.capture.__exit__(None, None, None)
 
     def op_gd(self, graph):
@@ -149,6 +157,7 @@ def run(program, out):
         "first": state.first,
         "each": state.each,
         "failed": state.failed,
+        "numbers": state.numbers,
         "empties": state.empties,
         "streams": [[s.cuda_stream for s in streams] for streams in state.streams],
         "stats": [torch.cuda.memory_stats(device) for device in state.devices],

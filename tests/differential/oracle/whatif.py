@@ -66,8 +66,7 @@ def generate(seed, version, count):
 def tidy(ops):
     """programs.tidy(), and each empty_cache() has a free behind it."""
     ops = programs.tidy(ops)
-    follows = [op[0] for op in ops[1:]] + [""]
-    return [op for op, next_kind in zip(ops, follows, strict=True) if op[0] != "e" or next_kind == "f"]
+    return [op for i, op in enumerate(ops) if op[0] != "e" or (i + 1 < len(ops) and ops[i + 1][0] == "f")]
 
 
 # Before, events of a snapshot do not name their pools.
