@@ -5,18 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/status.h"
 #include "standin/nccl_buffers.h"
 #include "standin/nccl_exchange.h"
 #include "standin/nccl_group.h"
+#include "standin/nccl_id.h"
 #include "standin/runtime.h"
 
 static const uint64_t COMM_MARK = UINT64_C(0x616c6c6f746e6363);
-
-/** What a unique id of ours begins with; the path of the meeting place follows. */
-static const char ID_MARK[] = "allot:";
 
 static _Thread_local char last_text[SEGMENT_TEXT_MAX]; /* of a failure without a communicator */
 
@@ -52,63 +49,11 @@ CUDA_ENTRY(int, ncclGetVersion)(int *version)
     return NCCL_OK;
 }
 
-/** Where ranks meet: beside the report, which all processes of a run share. */
-static const char *meeting_folder(char *buffer, size_t size)
-{
-    const char *const report = standin_settings()->report;
-    const char *const slash = strrchr(report, '/');
-    const char *const told = getenv("TMPDIR");
-    /* The whole path must fit into the id. */
-    const size_t room = sizeof(cuda_unique_id) - sizeof ID_MARK - sizeof "/allot-nccl-XXXXXX";
-    if (slash != NULL && (size_t)(slash - report) < room) {
-        snprintf(buffer, size, "%.*s", (int)(slash - report), report);
-        return buffer;
-    }
-    return told != NULL && told[0] == '/' && strlen(told) < room ? told : "/tmp";
-}
-
-/* Meeting places that nobody came to are removed when the process ends that made them. */
-enum { INVITATIONS_MAX = 256 };
-static char invitations[INVITATIONS_MAX][sizeof(cuda_unique_id)];
-static unsigned invitation_count;
-static pid_t inviter;
-static pthread_mutex_t invitation_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three above */
-
-static void withdraw(void)
-{
-    for (unsigned i = 0; i < invitation_count && inviter == getpid(); i++) {
-        (void)unlink(invitations[i]);
-    }
-}
-
-static void remember_invitation(const char *path)
-{
-    pthread_mutex_lock(&invitation_lock);
-    if (inviter != getpid()) {
-        inviter = getpid();
-        invitation_count = 0;
-        (void)atexit(withdraw);
-    }
-    /* The oldest has long been used. */
-    snprintf(invitations[invitation_count % INVITATIONS_MAX], sizeof invitations[0], "%s", path);
-    invitation_count += invitation_count < INVITATIONS_MAX - 1 ? 1 : 0;
-    pthread_mutex_unlock(&invitation_lock);
-}
-
 CUDA_ENTRY(int, ncclGetUniqueId)(cuda_unique_id *id)
 {
-    char folder[STANDIN_PATH_MAX];
-    const size_t mark = sizeof ID_MARK - 1;
-    memset(id, 0, sizeof *id);
-    memcpy(id->bytes, ID_MARK, mark);
-    if (standin_settings()->is_alone) {
-        return NCCL_OK;
-    }
-    if (segment_invite(meeting_folder(folder, sizeof folder), id->bytes + mark,
-                       sizeof id->bytes - mark) != ALLOT_STATUS_OK) {
+    if (nccl_id_make(id) != ALLOT_STATUS_OK) {
         return fail(NCCL_SYSTEM, allot_error_detail());
     }
-    remember_invitation(id->bytes + mark);
     return NCCL_OK;
 }
 
@@ -239,17 +184,15 @@ static nccl_status comm_create(const meeting *place, int size, int rank, void **
 
 static nccl_status create_by_id(void **out, int size, const cuda_unique_id *id, int rank)
 {
-    char path[sizeof id->bytes + 1];
-    const size_t mark = sizeof ID_MARK - 1;
+    char path[sizeof id->bytes];
     if (size == 1 || standin_settings()->is_alone) {
         return comm_create(&(meeting){NULL, false}, size, rank, out);
     }
-    if (memcmp(id->bytes, ID_MARK, mark) != 0) {
+    if (!nccl_id_path(id, path)) {
         return fail(NCCL_INVALID,
                     "this unique id is not from ncclGetUniqueId() of a dry run; to run one rank "
                     "without the others: allot dryrun --world N --rank R");
     }
-    snprintf(path, sizeof path, "%.*s", (int)(sizeof id->bytes - mark), id->bytes + mark);
     return comm_create(&(meeting){path, false}, size, rank, out);
 }
 
@@ -269,7 +212,7 @@ CUDA_ENTRY(int, ncclCommInitRankScalable)
 (void **out, int size, int rank, int id_count, void *ids, void *config)
 {
     (void)config;
-    return (int)(id_count < 1 ? NCCL_INVALID : create_by_id(out, size, ids, rank));
+    return id_count < 1 ? NCCL_INVALID : create_by_id(out, size, ids, rank);
 }
 
 /** All ranks of one process. */
@@ -300,13 +243,14 @@ CUDA_ENTRY(int, ncclCommInitAll)(void **out, int size, const int *devices)
 {
     cuda_unique_id id;
     if (size == 1 || standin_settings()->is_alone) {
-        return (int)create_all(out, size, devices, &(meeting){NULL, false});
+        return create_all(out, size, devices, &(meeting){NULL, false});
     }
+    char path[sizeof id.bytes];
     const int status = ncclGetUniqueId(&id);
-    if (status != NCCL_OK) {
+    if (status != NCCL_OK || !nccl_id_path(&id, path)) {
         return status;
     }
-    return (int)create_all(out, size, devices, &(meeting){id.bytes + sizeof ID_MARK - 1, false});
+    return create_all(out, size, devices, &(meeting){path, false});
 }
 
 /* ---- splitting ---- */
@@ -387,7 +331,7 @@ CUDA_ENTRY(int, ncclCommSplit)(void *handle, int color, int key, void **out, voi
 CUDA_ENTRY(int, ncclCommFinalize)(void *handle)
 {
     nccl_comm *const comm = comm_get(handle);
-    return (int)(comm == NULL ? NCCL_INVALID : exchange_flush(comm));
+    return comm == NULL ? NCCL_INVALID : exchange_flush(comm);
 }
 
 CUDA_ENTRY(int, ncclCommDestroy)(void *handle)
@@ -451,7 +395,7 @@ CUDA_ENTRY(int, ncclCommGetAsyncError)(void *handle, int *error)
         return NCCL_INVALID;
     }
     nccl_nudge();
-    *error = (int)exchange_error(comm);
+    *error = exchange_error(comm);
     return NCCL_OK;
 }
 

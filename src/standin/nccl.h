@@ -25,6 +25,7 @@ typedef enum nccl_status {
     NCCL_INVALID = 4,
     NCCL_USAGE = 5,
     NCCL_REMOTE = 6,
+    NCCL_SIGNED = -1, /**< Never used: makes the type an int, as NCCL's functions return. */
 } nccl_status;
 
 typedef enum nccl_kind {

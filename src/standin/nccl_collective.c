@@ -57,7 +57,7 @@ static int collect(void *handle, nccl_call *call)
         call->root < -1) {
         return NCCL_INVALID;
     }
-    return (int)(call->comm->segment == NULL ? nccl_alone(call) : exchange_start(call));
+    return call->comm->segment == NULL ? nccl_alone(call) : exchange_start(call);
 }
 
 CUDA_ENTRY(int, ncclAllReduce)

@@ -208,7 +208,7 @@ static void enqueue(nccl_queue *queue, nccl_part *part)
 
 static void queue_out(nccl_op *op, unsigned to)
 {
-    nccl_part *const part = &op->parts[2 * to];
+    nccl_part *const part = &op->parts[2 * (size_t)to];
     part->op = op;
     part->record = op->record;
     part->bytes = piece_for(op, to);
@@ -218,7 +218,7 @@ static void queue_out(nccl_op *op, unsigned to)
 
 static void queue_in(nccl_op *op, unsigned from)
 {
-    nccl_part *const part = &op->parts[2 * from + 1];
+    nccl_part *const part = &op->parts[2 * (size_t)from + 1];
     part->op = op;
     enqueue(&op->comm->in[from], part);
 }

@@ -196,7 +196,7 @@ static const check_test TESTS[] = {
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--part") == 0) {
-        return run_part(argv[2], atoi(argv[3]));
+        return run_part(argv[2], (int)strtol(argv[3], NULL, 10));
     }
     if (mkdtemp(folder) == NULL || setenv("NCCL_TEST_FOLDER", folder, 1) != 0 ||
         setenv("TMPDIR", folder, 1) != 0) {
