@@ -16,8 +16,6 @@
 
 enum { DEATHS_MAX = 3 };
 
-extern char **environ;
-
 /** Folder of this library, where the helper program lies too; false if it cannot be found. */
 static bool own_folder(char *out, size_t size)
 {

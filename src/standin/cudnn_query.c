@@ -129,7 +129,7 @@ static void collect(descriptor_list *list, const cudnn_descriptor *descriptor, u
     for (uint64_t i = 0; i < descriptor->count; i++) {
         collect_children(list, &descriptor->attributes[i], depth + 1);
     }
-    if (alloti_array_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items) !=
+    if (alloti_array_reserve(&list->items, &list->capacity, list->count + 1, sizeof(void *)) !=
         ALLOT_STATUS_OK) {
         list->has_failed = true;
         return;

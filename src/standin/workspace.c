@@ -110,7 +110,8 @@ static allot_status set_members(yajl_val root, allot_workspaces *out)
         return alloti_fail(ALLOT_STATUS_VERSION, "\"schema\": expected %s", SCHEMA);
     }
     allot_status status = ALLOT_STATUS_OK;
-    for (size_t i = 0; i < YAJL_GET_OBJECT(root)->len && status == ALLOT_STATUS_OK; i++) {
+    for (size_t i = 0;
+         YAJL_IS_OBJECT(root) && i < YAJL_GET_OBJECT(root)->len && status == ALLOT_STATUS_OK; i++) {
         const char *const key = YAJL_GET_OBJECT(root)->keys[i];
         if (strcmp(key, "schema") != 0) {
             status = set_value(key, YAJL_GET_OBJECT(root)->values[i], out);

@@ -24,9 +24,9 @@ static void load(void)
     standin_load(settings);
 }
 
-/** A function of the stand-in by name, called with pointers and numbers. */
+/** A function of the stand-in by name. */
 #define FIND(name, result, parameters)                                                             \
-    result(*name) parameters = NULL;                                                               \
+    result(*name) parameters = NULL; /* NOLINT(bugprone-macro-parentheses) */                      \
     *(void **)&(name) = standin_symbol("libcuda.so.1", #name);                                     \
     REQUIRE((name) != NULL)
 

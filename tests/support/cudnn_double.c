@@ -129,7 +129,7 @@ static descriptor *child(const descriptor *at, int name)
     const attribute *const found = find(at, name);
     descriptor *out = NULL;
     if (found != NULL && found->type == TYPE_DESCRIPTOR && found->count == 1) {
-        memcpy(&out, found->values, sizeof out);
+        memcpy(&out, found->values, sizeof(void *));
     }
     return out;
 }
@@ -153,7 +153,7 @@ static int64_t elements(const descriptor *at, int64_t *first)
         const attribute *const held = &at->attributes[i];
         for (int64_t j = 0; held->type == TYPE_DESCRIPTOR && j < held->count; j++) {
             descriptor *below = NULL;
-            memcpy(&below, held->values + j * 8, sizeof below);
+            memcpy(&below, held->values + j * 8, sizeof(void *));
             sum += elements(below, first);
         }
     }
@@ -239,7 +239,7 @@ static int finalize_heuristics(descriptor *at)
     const char *const json = find(device, JSON)->values;
     const char *const count = strstr(json, "\"multiProcessorCount\":");
     at->workspace = elements(graph, &first);
-    at->index = atoi(strchr(count, ':') + 1);
+    at->index = (int)strtol(strchr(count, ':') + 1, NULL, 10);
     return misbehave(first);
 }
 

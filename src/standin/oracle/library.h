@@ -16,6 +16,7 @@
     X(BackendFinalize, int, (void *))
 
 typedef struct cudnn_library {
+/* Parts of a declaration: NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define CUDNN_MEMBER(name, result, parameters) result(*name) parameters;
     CUDNN_FUNCTION_LIST(CUDNN_MEMBER)
 #undef CUDNN_MEMBER
