@@ -47,8 +47,7 @@ static const struct poptOption OWN[] = {
      "NAME=SIZE,..."},
     {"cudnn", '\0', POPT_ARG_NONE, &wants_cudnn, 0,
      "Ask an installed cuDNN, 9.8 or newer, for its workspaces: the one that Python finds", NULL},
-    {"cudnn-library", '\0', POPT_ARG_STRING, &cudnn_library, 0, "Ask this one",
-     "PATH/libcudnn.so.9"},
+    {"cudnn-library", '\0', POPT_ARG_STRING, &cudnn_library, 0, "Ask this one", "FILE"},
     {"booleans", '\0', POPT_ARG_ARGV, &booleans, 0,
      "Answer booleans that the device would compute: likely, false, true, flip:N (every N-th is "
      "true), or LINE=one of them; several times",
