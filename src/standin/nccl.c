@@ -271,7 +271,8 @@ static void find_part(const nccl_comm *comm, const split_wish *all, int *rank, i
             continue;
         }
         *size += 1;
-        *rank += all[i].key < own.key || (all[i].key == own.key && i < comm->rank) ? 1 : 0;
+        const bool is_earlier = i < comm->rank;
+        *rank += all[i].key < own.key || (is_earlier && all[i].key == own.key) ? 1 : 0;
     }
 }
 
