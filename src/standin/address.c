@@ -148,6 +148,24 @@ allot_status address_take(address_space *space, uint64_t size, uint64_t align, u
     return alloti_fail(ALLOT_STATUS_DEVICE_MEMORY, "the address range for device memory is full");
 }
 
+allot_status address_take_highest(address_space *space, uint64_t size, uint64_t align,
+                                  uint64_t *out)
+{
+    for (uint64_t i = space->free_count; i-- > 0;) {
+        const address_range range = space->free[i];
+        if (range.end - range.begin < align || range.end - range.begin - align < size) {
+            continue;
+        }
+        const uint64_t begin = alloti_align_down(range.end - size, align);
+        const allot_status status = cut(space, i, begin, begin + size);
+        if (status == ALLOT_STATUS_OK) {
+            *out = begin;
+        }
+        return status;
+    }
+    return alloti_fail(ALLOT_STATUS_DEVICE_MEMORY, "the address range for device memory is full");
+}
+
 bool address_take_at(address_space *space, uint64_t address, uint64_t size)
 {
     const uint64_t at = lower_bound(space, address);

@@ -4,7 +4,8 @@
  *
  * The range is cut into granules of 2 MiB, the unit in which the driver gives out memory. Taking
  * looks for the lowest free range, so that a freed range is used again; or always goes upwards,
- * which makes runs comparable that differ in what they free. Free ranges are an array sorted by
+ * which makes runs comparable that differ in what they free; or looks for the highest, as a kernel
+ * does that maps memory (region.h). Free ranges are an array sorted by
  * address. Owners are a table with one entry per granule, which makes finding what an address
  * belongs to one load; the table is itself touched only where addresses are in use.
  *
@@ -52,6 +53,13 @@ static inline bool address_is_inside(const address_space *space, uint64_t addres
  */
 ALLOT_NODISCARD allot_status address_take(address_space *space, uint64_t size, uint64_t align,
                                           uint64_t *out);
+
+/**
+ * Take `size` bytes aligned to `align` from the highest free range that has both together: what
+ * mapping so much and giving back what is not aligned comes to.
+ */
+ALLOT_NODISCARD allot_status address_take_highest(address_space *space, uint64_t size,
+                                                  uint64_t align, uint64_t *out);
 
 /** Take exactly this range if it is free; false if it is not. */
 bool address_take_at(address_space *space, uint64_t address, uint64_t size);

@@ -105,7 +105,7 @@ static allot_status set_lag(standin_config *config, const char *value)
 
 static allot_status set_addresses(standin_config *config, const char *value)
 {
-    static const char *const texts[] = {"reuse", "upward", NULL};
+    static const char *const texts[] = {"linux", "reuse", "upward", NULL};
     unsigned chosen = 0;
     const allot_status status = choice("addresses", value, texts, &chosen);
     if (status == ALLOT_STATUS_OK) {

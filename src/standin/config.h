@@ -22,7 +22,8 @@ typedef enum standin_events {
 
 /** Addresses of new allocations. */
 typedef enum standin_addresses {
-    STANDIN_ADDRESSES_REUSE,  /**< The lowest free range that is large enough. */
+    STANDIN_ADDRESSES_LINUX,  /**< In regions that lie lower and lower (region.h). */
+    STANDIN_ADDRESSES_REUSE,  /**< The lowest free range that is large enough, as on Windows. */
     STANDIN_ADDRESSES_UPWARD, /**< Always above everything given out so far. */
 } standin_addresses;
 
@@ -38,7 +39,7 @@ typedef struct standin_config {
     unsigned visible[STANDIN_DEVICES_MAX]; /**< [device_count] Which of the installed ones. */
     standin_events events;                 /**< "events:instant|sync|lag". */
     uint64_t lag;                          /**< "lag:N": pieces of work; for events:lag. */
-    standin_addresses addresses;           /**< "addresses:reuse|upward". */
+    standin_addresses addresses;           /**< "addresses:linux|reuse|upward". */
     bool has_bytes;          /**< "bytes:real|none": device memory holds what is written. */
     bool is_strict;          /**< "strict:0|1": a call answered by guess fails. */
     uint64_t read_guard;     /**< "guard:N": reads in a row that end a run; 0: never. */

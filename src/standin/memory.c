@@ -18,6 +18,9 @@ void memory_init(memory_state *memory, const standin_config *config)
 
 void memory_fini(memory_state *memory)
 {
+    for (unsigned i = 0; i < STANDIN_DEVICES_MAX; i++) {
+        region_set_fini(&memory->devices[i].regions);
+    }
     free(memory->blocks);
     free(memory->free_slots);
 }
@@ -119,6 +122,30 @@ void memory_forget(standin *state, uint32_t index)
     memory->free_slots[memory->free_count++] = index;
 }
 
+static bool has_regions(const standin *state, memory_kind kind)
+{
+    return kind == MEMORY_PLAIN && state->config.addresses == STANDIN_ADDRESSES_LINUX;
+}
+
+static allot_status take_addresses(standin *state, uint32_t device, memory_kind kind,
+                                   uint64_t extent, uint64_t *out)
+{
+    region_set *const regions = &state->memory.devices[device].regions;
+    return has_regions(state, kind) ? region_take(regions, &state->space, extent, out)
+                                    : address_take(&state->space, extent, STANDIN_GRANULE, out);
+}
+
+/** Without host memory for the arrays of free ranges the addresses are lost, which 32 TiB bear. */
+static void give_addresses(standin *state, uint32_t device, memory_kind kind, uint64_t address,
+                           uint64_t extent)
+{
+    region_set *const regions = &state->memory.devices[device].regions;
+    const allot_status status = has_regions(state, kind)
+                                    ? region_give(regions, &state->space, address, extent)
+                                    : address_give(&state->space, address, extent);
+    (void)status;
+}
+
 cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memory_kind kind,
                             uint64_t *address)
 {
@@ -131,7 +158,7 @@ cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memo
         return status;
     }
     uint64_t begin = 0;
-    if (address_take(&state->space, extent, STANDIN_GRANULE, &begin) != ALLOT_STATUS_OK) {
+    if (take_addresses(state, device, kind, extent, &begin) != ALLOT_STATUS_OK) {
         memory_refund(state, device, extent);
         return CUDA_OUT_OF_MEMORY;
     }
@@ -146,7 +173,7 @@ cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memo
         status = memory_enter(state, &block, NULL);
     }
     if (status != CUDA_OK) {
-        (void)!address_give(&state->space, begin, extent);
+        give_addresses(state, device, kind, begin, extent);
         memory_refund(state, device, extent);
         return status;
     }
@@ -167,9 +194,7 @@ cuda_status memory_release(standin *state, uint64_t address, memory_kind kind)
     memory_forget(state, index);
     bytes_release(state, address, block.extent);
     memory_refund(state, block.device, block.extent);
-    /* Without host memory for the array of free ranges the addresses are lost, which 32 TiB bear.
-     */
-    (void)!address_give(&state->space, address, block.extent);
+    give_addresses(state, block.device, kind, address, block.extent);
     return CUDA_OK;
 }
 
@@ -198,7 +223,8 @@ bool memory_check(const standin *state)
     vmm_count(state, used);
     pool_count(state, used);
     for (unsigned i = 0; i < state->config.device_count; i++) {
-        if (used[i] != state->memory.devices[i].used) {
+        if (used[i] != state->memory.devices[i].used ||
+            !region_set_check(&state->memory.devices[i].regions)) {
             return false;
         }
     }

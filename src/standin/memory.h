@@ -15,6 +15,7 @@
 
 #include "standin/abi.h"
 #include "standin/config.h"
+#include "standin/region.h"
 
 struct standin;
 
@@ -46,6 +47,7 @@ typedef struct memory_device {
     uint64_t refused_size; /**< Bytes of the first of them. */
     uint64_t peers;        /**< Bit i: access to device i was enabled. */
     bool has_context;
+    region_set regions; /**< Where plain allocations lie; unused with other kinds of addresses. */
 } memory_device;
 
 typedef struct memory_state {
