@@ -13,7 +13,7 @@ from torch import nn
 
 VOCABULARY, CONTEXT, WIDTH, LAYERS, HEADS, WIDTH_INNER = 10000, 256, 1600, 48, 25, 6400
 BATCH = 4
-STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 
 
 def applied(weight, x):

@@ -15,6 +15,8 @@ import json
 import subprocess
 import sys
 
+MEASURES = ("requested", "allocated", "reserved")
+
 csv.field_size_limit(sys.maxsize)  # a stack with C++ frames is long
 
 
@@ -31,7 +33,7 @@ class Event:
 @dataclasses.dataclass(frozen=True)
 class Trace:
     events: list[Event]
-    peaks: dict[str, int]  # bytes: "allocated", "reserved"
+    peaks: dict[str, int]  # bytes, by measure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +62,7 @@ def read(allot, path):
     ]
     devices = json.loads(output_of(allot, "inspect", "--json", path))["devices"]
     measures = next((d["measures"] for d in devices if d["event_count"] > 0), {})
-    return Trace(events, {name: measures[name]["peak"] for name in ("allocated", "reserved")})
+    return Trace(events, {name: measures[name]["peak"] for name in MEASURES})
 
 
 def output_of(allot, *arguments):

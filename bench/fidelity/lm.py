@@ -139,10 +139,13 @@ class Embedding(nn.Module):
 
 
 def on_the_device(**shape):
-    """The model as `Model(...).to("cuda")` gives it, without its parameters in the host's memory."""
+    """The model as `Model(...).to("cuda")` gives it, without its parameters in the host's memory.
+
+    Unlike to_empty() it makes the rotary table once, though every block leads to it.
+    """
     with torch.device("meta"):
         model = Model(**shape)
-    return model.to_empty(device="cuda")
+    return model._apply(lambda t: torch.empty_like(t, device="cuda") if t.is_meta else t)
 
 
 def log_softmax(x):

@@ -16,13 +16,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
 
-def to_empty(module, *, device):
-    for child in module.children():
-        to_empty(child, device=device)
+def apply(module, change, recurse=True):
+    """As the original, which cannot exchange the data of parameters that have no values."""
+    for child in module.children() if recurse else ():
+        apply(child, change)
     for name, value in module.named_parameters(recurse=False):
-        module._parameters[name] = torch.nn.Parameter(torch.empty_like(value, device=device))
+        module._parameters[name] = torch.nn.Parameter(change(value))
     for name, value in module.named_buffers(recurse=False):
-        module._buffers[name] = torch.empty_like(value, device=device)
+        module._buffers[name] = change(value)
     return module
 
 
@@ -36,7 +37,7 @@ def main():
 
     torch.Tensor.backward = backward
     torch.cuda.synchronize = tracker.reset_mod_stats
-    torch.nn.Module.to_empty = to_empty
+    torch.nn.Module._apply = apply
     program = sys.argv.pop(1)
     with FakeTensorMode(allow_non_fake_inputs=True), tracker:
         runpy.run_path(program)

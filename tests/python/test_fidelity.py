@@ -16,6 +16,7 @@ import compare  # noqa: E402
 import fidelity  # noqa: E402
 
 MIB = 1 << 20
+CASE = fidelity.Case("a0", "2.6.0", "a100-80")
 EVENTS = [
     ("segment_alloc", 20 * MIB, 0), ("alloc", 5 * MIB, 0), ("alloc", 3 * MIB, 5 * MIB),
     ("free_requested", 5 * MIB, 0), ("free_completed", 5 * MIB, 0), ("alloc", 4 * MIB, 0),
@@ -24,7 +25,8 @@ EVENTS = [
 
 def trace(events=None, base=0x7F0000000000, allocated=8 * MIB, reserved=20 * MIB):
     made = [compare.Event(kind, size, base + offset) for kind, size, offset in events or EVENTS]
-    return compare.Trace(made, {"allocated": allocated, "reserved": reserved})
+    peaks = {"requested": 8 * MIB - 1, "allocated": allocated, "reserved": reserved}
+    return compare.Trace(made, peaks)
 
 
 def changed(index, *event):
@@ -36,7 +38,7 @@ def test_the_same_elsewhere_is_exact():
     assert found.is_exact() and found.difference is None
     assert (found.total, found.identical, found.surplus) == (6, 6, 0)
     assert (found.placed, found.placed_alike) == (3, 3)
-    assert found.errors == {"allocated": 0, "reserved": 0}
+    assert found.errors == {"requested": 0, "allocated": 0, "reserved": 0}
 
 
 def test_one_other_size_is_seen():
@@ -69,8 +71,8 @@ def test_another_place_is_no_other_event():
 
 def test_errors_of_peaks_are_signed():
     found = compare.compare(trace(), trace(allocated=9 * MIB, reserved=18 * MIB))
-    assert found.errors == {"allocated": MIB, "reserved": -2 * MIB}
-    assert not fidelity.is_reached(found, trace().peaks)
+    assert found.errors == {"requested": 0, "allocated": MIB, "reserved": -2 * MIB}
+    assert not fidelity.is_reached(CASE, found, trace().peaks)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +81,9 @@ def test_errors_of_peaks_are_signed():
 )
 def test_goals(allocated, reserved, reached):
     other = trace(allocated=8 * MIB + allocated, reserved=20 * MIB + reserved)
-    assert fidelity.is_reached(compare.compare(trace(), other), trace().peaks) == reached
-    missed = trace(changed(0), allocated=8 * MIB, reserved=20 * MIB)
-    assert not fidelity.is_reached(compare.compare(trace(), missed), trace().peaks)
+    assert fidelity.is_reached(CASE, compare.compare(trace(), other), trace().peaks) == reached
+    missed = compare.compare(trace(), trace(changed(0)))
+    assert not fidelity.is_reached(CASE, missed, trace().peaks)
 
 
 def write_snapshot(path, events, base=0x200000000000):
@@ -112,11 +114,11 @@ def test_snapshots_are_read_and_cut(tmp_path):
     path = write_snapshot(tmp_path / "whole.pickle", EVENTS)
     whole = compare.read(command_path(), path)
     assert [event.what() for event in whole.events] == [event[:2] for event in EVENTS]
-    assert whole.peaks == {"allocated": 8 * MIB, "reserved": 20 * MIB}
+    assert whole.peaks == {"requested": 8 * MIB, "allocated": 8 * MIB, "reserved": 20 * MIB}
     fidelity.keep_last_events(path, 1)
     cut = compare.read(command_path(), path)
     assert [event.what() for event in cut.events] == [("alloc", 4 * MIB)]
-    assert cut.peaks == {"allocated": 7 * MIB, "reserved": 20 * MIB}
+    assert cut.peaks == {"requested": 7 * MIB, "allocated": 7 * MIB, "reserved": 20 * MIB}
 
 
 def call(*arguments, **variables):
