@@ -47,7 +47,7 @@ static void print_failed(const dryrun_result *result)
         const char *const name = strsignal(result->exit_code - 128);
         printf("FAILED: signal %d (%s) ended the program%s%s\n", result->exit_code - 128,
                name == NULL ? "unknown" : name, result->fault_line[0] == '\0' ? "" : " at ",
-               result->fault_line);
+               dryrun_near_line(result->fault_line));
     } else {
         printf("FAILED for another reason than memory: exit code %d\n", result->exit_code);
     }
@@ -122,7 +122,8 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
     if (!result->has_peaks || result->device_peak == 0) {
         return;
     }
-    printf("\n  peak allocated   %s\n  peak reserved    %s",
+    printf("%s\n  peak allocated   %s\n  peak reserved    %s",
+           verdict == DRYRUN_FAILED ? "\n  until then:" : "",
            dryrun_size_text(result->allocated_peak), dryrun_size_text(result->reserved_peak));
     if (result->retries != 0) {
         printf("   (%s cached memory was given back to go on)", dryrun_times_text(result->retries));
@@ -148,7 +149,7 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
         printf("  smallest card    %s (%s), by its memory alone: --fit runs on it\n", smallest.id,
                dryrun_size_text(smallest.memory_total));
     }
-    if (request->events[0] == 'i') {
+    if (request->events[0] == 'i' && verdict != DRYRUN_FAILED) {
         printf("  work counts as finished at once: --events sync gives the other bound\n");
     }
 }
@@ -158,7 +159,8 @@ static void print_notes(const dryrun_result *result)
     if (dryrun_is_approximate(result)) {
         printf("  approximate: what the device computes is not known\n");
         print_list("  ", result->assumptions, result->assumption_count);
-        print_list("  sizes taken as the least possible: ", result->size_lines, result->size_line_count);
+        print_list("  sizes taken as the least possible: ", result->size_lines,
+                   result->size_line_count);
         print_list("  booleans answered by rule (--booleans): ", result->boolean_lines,
                    result->boolean_line_count);
     }
