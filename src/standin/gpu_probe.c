@@ -48,6 +48,7 @@ typedef struct nvml_memory {
     X(false, nvmlDeviceGetMemoryInfo, (void *, nvml_memory *))
 
 typedef struct driver {
+    /* NOLINTNEXTLINE(bugprone-macro-parentheses): declarations */
 #define MEMBER(required, name, parameters) int(*name) parameters;
     DRIVER_LIST(MEMBER)
     NVML_LIST(MEMBER)

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /** Releases of PyTorch that the tests run with: first and last. */
@@ -50,12 +51,12 @@ static bool say_wrong_build(const dryrun_result *result, dryrun_hints *hints)
 
 static void say_release(const dryrun_result *result, dryrun_hints *hints)
 {
-    unsigned major = 0;
-    unsigned minor = 0;
-    if (sscanf(result->torch, "%u.%u", &major, &minor) != 2) {
+    char *point = NULL;
+    const unsigned long major = strtoul(result->torch, &point, 10);
+    if (major == 0 || major > RELEASE_MAJOR || *point != '.') {
         return;
     }
-    const unsigned release = RELEASE_MAJOR * major + minor;
+    const unsigned long release = RELEASE_MAJOR * major + strtoul(point + 1, NULL, 10);
     if (release < TESTED_FIRST || release > TESTED_LAST) {
         say(hints, "torch %s was not tested: dry runs are tested with 2.6 to 2.15", result->torch);
     }

@@ -39,12 +39,12 @@ typedef struct book {
 /** A size does not break between its number and its unit. */
 static void keep_together(char *text)
 {
-    static const char no_break[] = "\xc2\xa0";
     char *const blank = strchr(text, ' ');
     const size_t length = strlen(text);
     if (blank != NULL && length < 12 && text[length - 1] == 'B') {
         memmove(blank + 2, blank + 1, strlen(blank));
-        memcpy(blank, no_break, 2);
+        blank[0] = '\xc2'; /* U+00A0 */
+        blank[1] = '\xa0';
     }
 }
 

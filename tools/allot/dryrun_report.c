@@ -257,19 +257,32 @@ static void read_line(const char *path, char *out, size_t size)
     }
 }
 
+/** "train.py:7" of Python's '  File "train.py", line 7 in step'; false for other lines. */
+static bool parse_frame(const char *line, char *out, size_t size)
+{
+    static const char before[] = "  File \"";
+    static const char between[] = "\", line ";
+    const char *const name = line + sizeof before - 1;
+    const char *const end =
+        strncmp(line, before, sizeof before - 1) == 0 ? strstr(name, between) : NULL;
+    if (end == NULL) {
+        return false;
+    }
+    snprintf(out, size, "%.*s:%lu", (int)(end - name), name,
+             strtoul(end + sizeof between - 1, NULL, 10));
+    return true;
+}
+
 /** Show the stacks of Python and keep the innermost line that is the program's own. */
 static void read_stacks(const char *path, dryrun_result *out)
 {
     char line[DRYRUN_TEXT_MAX];
-    char name[DRYRUN_TEXT_MAX];
-    unsigned number_of_line = 0;
     FILE *const file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         fputs(line, stderr);
         if (out->fault_line[0] == '\0' && strstr(line, "-packages/") == NULL &&
-            strstr(line, "/lib/python") == NULL &&
-            sscanf(line, " File \"%1000[^\"]\", line %u", name, &number_of_line) == 2) {
-            snprintf(out->fault_line, sizeof out->fault_line, "%.1000s:%u", name, number_of_line);
+            strstr(line, "/lib/python") == NULL) {
+            (void)parse_frame(line, out->fault_line, sizeof out->fault_line);
         }
     }
     if (file != NULL) {
