@@ -50,8 +50,8 @@ static void print_size(const dryrun_size *size)
         }
         printf(", ");
     }
-    printf("%s (%" PRIu64 " times)\n",
-           size->basis == DRYRUN_BASIS_RULE ? size->source : origins[size->basis], size->calls);
+    printf("%s (%s)\n", size->basis == DRYRUN_BASIS_RULE ? size->source : origins[size->basis],
+           dryrun_times_text(size->calls));
 }
 
 /** What is exact, or by its rule nothing, is not. */
@@ -100,6 +100,18 @@ static bool is_missing(const dryrun_result *result, const char *workspace)
     return false;
 }
 
+/** Whether a graph is among what is not known: cuDNN's older routines do not answer without a GPU.
+ */
+static bool can_cudnn_help(const dryrun_result *result)
+{
+    bool can_help = false;
+    for (uint32_t i = 0; i < result->size_count && result->cudnn.library[0] == '\0'; i++) {
+        can_help = can_help || (result->sizes[i].basis == DRYRUN_BASIS_UNKNOWN &&
+                                strcmp(result->sizes[i].name, "cuDNN workspaces") == 0);
+    }
+    return can_help;
+}
+
 void dryrun_print_ways_out(const dryrun_result *result)
 {
     const char *separator = "  to assume sizes: --workspace ";
@@ -114,7 +126,7 @@ void dryrun_print_ways_out(const dryrun_result *result)
         return;
     }
     printf("\n");
-    if (is_missing(result, "cudnn") && result->cudnn.library[0] == '\0') {
+    if (can_cudnn_help(result)) {
         printf("  to ask an installed cuDNN, 9.8 or newer: --cudnn\n");
     }
     if (result->has_peaks && !is_missing(result, "cudnn_reserve")) {
