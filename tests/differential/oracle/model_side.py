@@ -262,6 +262,8 @@ class Model:
     def run(self):
         self.make_state(self.first)
         self.drop_state(self.make_state(self.each))
+        if "dropped" in self.numbers:
+            self.devices[0].do("pool_release", self.devices[0].pool_new(self.numbers["dropped"], is_graph=True))
         for op in self.program["ops"]:
             getattr(self, "op_" + op[0])(*op[1:])
 

@@ -53,7 +53,8 @@ class Run:
     def find_generator_state(self):
         """PyTorch's generator may allocate for the first graph, and for each: `first`, `each`."""
         self.first_graph, self.first = self.empty_graph()
-        _, self.each = self.empty_graph()
+        second, self.each = self.empty_graph()
+        self.numbers["dropped"] = number_of(second.pool())
 
     def empty_graph(self):
         """A graph, and what was allocated for it."""
