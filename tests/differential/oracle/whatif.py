@@ -16,6 +16,8 @@ The second run is the same program as far as a snapshot can tell:
 - When a graph or a MemPool is dropped is seen only by what it gives back: none is dropped here. Nor
   does a snapshot show use_on_oom, no_split where it made no difference, or when a use on another stream would have ended in the other run:
   the device has always finished here.
+- Up to 2.11 the lower address wins where sizes are equal, and the driver decides on addresses: it gives
+  each address once here, as the replay does.
 """
 
 import json
@@ -51,10 +53,12 @@ def generate(seed, version, count):
     features = {name for name in programs.FEATURES if draw.random() < 0.4} - {"sync"}
     if "empty" in features:
         features -= {"devices"}
-    if version < NAMES_POOLS:
+    if version < SHOWS_POOLS:
         features -= {"pools", "graphs"}
     program = programs.generate(seed, version, count, features, _keys(draw, version) - {GIVES_EARLY})
     program["ops"] = tidy(_plain(program["ops"]))
+    if version < programs.BLOCKS_HAVE_AGE:
+        program["addresses"] = "upward"
     program["other"] = {
         "conf": programs.conf(draw, version, _keys(draw, version)),
         "limit": draw.choice(programs.LIMITS) * programs.MIB,
@@ -69,8 +73,9 @@ def tidy(ops):
     return [op for i, op in enumerate(ops) if op[0] != "e" or (i + 1 < len(ops) and ops[i + 1][0] == "f")]
 
 
-# Before, events of a snapshot do not name their pools.
-NAMES_POOLS = 212
+# Before, events do not name their pools (2.11), or a capture, which no event shows, also changes what
+# requests to the default pool may release (2.12).
+SHOWS_POOLS = 213
 
 
 def _keys(draw, version):
