@@ -2,10 +2,12 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "standin/bytes.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/size_math.h"
 #include "standin/state.h"
 
 static void *alias(const standin *state, uint64_t address)
@@ -54,65 +56,105 @@ cuda_status bytes_map(standin *state, uint64_t address, uint64_t size, int file,
     return got == MAP_FAILED ? CUDA_OUT_OF_MEMORY : CUDA_OK;
 }
 
-/** Whether [address, address + size) lies in blocks that may be accessed. */
-static cuda_status check_range(const standin *state, uint64_t address, uint64_t size)
+/** Whether the device of a stream, or the one that the memory is of, was granted an access. */
+static bool is_granted(const memory_block *block, uint32_t device, bool is_write)
 {
-    uint64_t at = address;
-    while (at < address + size) {
+    const uint64_t granted = is_write ? block->writers : block->readers;
+    return (granted >> device & 1) != 0 || (granted >> block->device & 1) != 0;
+}
+
+static cuda_status refuse(standin *state, const rule_place *where, const memory_block *block,
+                          uint64_t at)
+{
+    if (block == NULL && vmm_reservation_at(state, at) != NULL) {
+        return rule_broken(state, where, CUDA_INVALID_VALUE,
+                           "address 0x%" PRIx64 " is reserved, but no memory is mapped there", at);
+    }
+    if (block == NULL) {
+        return rule_broken(
+            state, where, CUDA_INVALID_VALUE,
+            "address 0x%" PRIx64 " belongs to no allocation, or to one that was freed", at);
+    }
+    return rule_broken(state, where, CUDA_INVALID_VALUE,
+                       "address 0x%" PRIx64 " lies %" PRIu64 " bytes past the end of an allocation "
+                       "of %" PRIu64 " bytes",
+                       at, at - block->address - block->size, block->size);
+}
+
+static cuda_status refuse_access(standin *state, const rule_place *where, uint32_t device,
+                                 uint64_t at, bool is_write)
+{
+    return rule_broken(state, where, CUDA_ILLEGAL_ADDRESS,
+                       "device %u may not %s address 0x%" PRIx64
+                       ": cuMemSetAccess did not allow it",
+                       (unsigned)device, is_write ? "write" : "read", at);
+}
+
+cuda_status bytes_check(standin *state, uint32_t device, const rule_place *where, uint64_t address,
+                        uint64_t size, bool is_write)
+{
+    if (size > UINT64_MAX - address) {
+        return rule_broken(state, where, CUDA_INVALID_VALUE,
+                           "%" PRIu64 " bytes from address 0x%" PRIx64 " wrap around", size,
+                           address);
+    }
+    for (uint64_t at = address; at < address + size;) {
         const memory_block *const block = memory_find(state, at);
-        if (block == NULL) {
-            return CUDA_INVALID_VALUE;
+        if (block == NULL || at >= block->address + block->size) {
+            return refuse(state, where, block, at);
         }
-        if (!block->is_readable) {
-            return CUDA_ILLEGAL_ADDRESS;
+        if (!is_granted(block, device, is_write)) {
+            return refuse_access(state, where, device, at, is_write);
         }
-        const uint64_t end = block->kind == MEMORY_MAPPING ? block->address + block->extent
-                                                           : block->address + block->size;
-        if (at >= end) {
-            return CUDA_INVALID_VALUE;
-        }
-        at = end;
+        at = block->address + block->size;
         if (block->kind != MEMORY_MAPPING && at < address + size) {
-            return CUDA_INVALID_VALUE; /* neighbours by chance are not one allocation */
+            /* Neighbours by chance are not one allocation. */
+            return refuse(state, where, block, at);
         }
     }
     return CUDA_OK;
 }
 
-/** Where the bytes of a place are; host places are themselves. */
-static cuda_status resolve(const standin *state, uint64_t place, uint64_t size, void **out)
+cuda_status bytes_check_backing(standin *state, uint32_t device, const rule_place *where,
+                                uint64_t address, uint64_t size, bool is_write)
 {
-    if (!address_is_inside(&state->space, place)) {
-        *out = (void *)(uintptr_t)place;
-        return CUDA_OK;
+    for (uint64_t at = address; at < address + size;
+         at = alloti_align_down(at, STANDIN_GRANULE) + STANDIN_GRANULE) {
+        const memory_block *const block = memory_find(state, at);
+        if (block == NULL && !pool_holds(state, at)) {
+            return refuse(state, where, NULL, at);
+        }
+        if (block != NULL && !is_granted(block, device, is_write)) {
+            return refuse_access(state, where, device, at, is_write);
+        }
     }
-    *out = alias(state, place);
-    return check_range(state, place, size);
+    return CUDA_OK;
 }
 
-static cuda_status copy_real(standin *state, uint64_t to, uint64_t from, uint64_t size)
+/** A copy of real bytes outside of all streams. */
+static void copy_now(standin *state, uint64_t to, uint64_t from, uint64_t size)
 {
-    void *target = NULL;
-    void *source = NULL;
-    cuda_status status = resolve(state, to, size, &target);
-    if (status == CUDA_OK) {
-        status = resolve(state, from, size, &source);
+    const bool to_device = address_is_inside(&state->space, to);
+    const bool from_device = address_is_inside(&state->space, from);
+    const uint32_t device = standin_this_thread()->device;
+    if ((!to_device || bytes_check(state, device, NULL, to, size, true) == CUDA_OK) &&
+        (!from_device || bytes_check(state, device, NULL, from, size, false) == CUDA_OK)) {
+        memmove((void *)(uintptr_t)(to_device ? to + state->space.alias : to),
+                (const void *)(uintptr_t)(from_device ? from + state->space.alias : from),
+                (size_t)size);
     }
-    if (status == CUDA_OK) {
-        memmove(target, source, (size_t)size);
-    }
-    return status;
 }
 
-cuda_status bytes_copy(standin *state, void *to, const void *from, uint64_t size)
+void bytes_copy(standin *state, void *to, const void *from, uint64_t size)
 {
     const uint64_t target = (uintptr_t)to;
     const uint64_t source = (uintptr_t)from;
     if (size == 0) {
-        return CUDA_OK;
+        return;
     }
     if (state->config.has_bytes) {
-        return copy_real(state, target, source, size);
+        copy_now(state, target, source, size);
+        return;
     }
     const bool to_device = address_is_inside(&state->space, target);
     const bool from_device = address_is_inside(&state->space, source);
@@ -128,27 +170,17 @@ cuda_status bytes_copy(standin *state, void *to, const void *from, uint64_t size
     } else {
         memmove(to, from, (size_t)size);
     }
-    return CUDA_OK;
 }
 
-cuda_status bytes_set(standin *state, void *to, int value, uint64_t size)
+void bytes_set(standin *state, void *to, int value, uint64_t size)
 {
     const uint64_t target = (uintptr_t)to;
     if (size == 0) {
-        return CUDA_OK;
-    }
-    if (state->config.has_bytes) {
-        void *place = NULL;
-        const cuda_status status = resolve(state, target, size, &place);
-        if (status == CUDA_OK) {
-            memset(place, value, (size_t)size);
-        }
-        return status;
+        return;
     }
     if (address_is_inside(&state->space, target)) {
         value_forget(&state->values, target, size);
     } else {
         memset(to, value, (size_t)size);
     }
-    return CUDA_OK;
 }

@@ -6,8 +6,8 @@
  * "bytes:real" each device address has a page of host memory at a fixed distance, where copies and
  * fills really happen; the device address itself stays inaccessible, so that host code that touches
  * it fails as on real hardware. Physical memory of the virtual memory calls is a memory file,
- * mapped at that distance wherever the program maps it. Commands run as they are issued: true
- * asynchrony belongs here too, as a queue in front of these functions.
+ * mapped at that distance wherever the program maps it. Tasks (task.h) move these bytes, when their
+ * turn in a stream has come (queue.h).
  */
 #ifndef ALLOTI_STANDIN_BYTES_H
 #define ALLOTI_STANDIN_BYTES_H
@@ -15,6 +15,7 @@
 #include <allot/base.h>
 
 #include "standin/abi.h"
+#include "standin/rule.h"
 
 struct standin;
 
@@ -32,12 +33,27 @@ cuda_status bytes_map(struct standin *state, uint64_t address, uint64_t size, in
                       uint64_t offset);
 
 /**
- * Copy between any two places, device or host. Device ranges are checked against the blocks with
- * real bytes: CUDA_INVALID_VALUE or, where access was not granted, CUDA_ILLEGAL_ADDRESS.
+ * Whether a device may use a range of device memory, that is: allocated or mapped throughout,
+ * within one allocation, access granted. CUDA_INVALID_VALUE or, where access was not granted,
+ * CUDA_ILLEGAL_ADDRESS; blames `where`, or the call that runs if it is NULL.
  */
-cuda_status bytes_copy(struct standin *state, void *to, const void *from, uint64_t size);
+cuda_status bytes_check(struct standin *state, uint32_t device, const rule_place *where,
+                        uint64_t address, uint64_t size, bool is_write);
 
-/** Set every byte. */
-cuda_status bytes_set(struct standin *state, void *to, int value, uint64_t size);
+/**
+ * Whether a range has memory behind it that a device may use: what remains to be asked when work
+ * runs, since a pool's memory may by then have been freed and given to later work.
+ */
+cuda_status bytes_check_backing(struct standin *state, uint32_t device, const rule_place *where,
+                                uint64_t address, uint64_t size, bool is_write);
+
+/**
+ * A copy at once, outside of all streams. Without real bytes: what a copy between any two places
+ * changes on the host.
+ */
+void bytes_copy(struct standin *state, void *to, const void *from, uint64_t size);
+
+/** Without real bytes: what setting every byte changes on the host. */
+void bytes_set(struct standin *state, void *to, int value, uint64_t size);
 
 #endif /* ALLOTI_STANDIN_BYTES_H */

@@ -6,7 +6,10 @@
 
 #include "core/number_text.h"
 #include "core/status.h"
+#include "standin/abi.h"
 #include "standin/device.h"
+
+enum { CUDA_STATUS_MAX = 999 };
 
 typedef struct setting {
     const char *key;
@@ -125,6 +128,21 @@ static allot_status set_bytes(standin_config *config, const char *value)
     return status;
 }
 
+static allot_status set_delay(standin_config *config, const char *value)
+{
+    return number("delay", value, 0, UINT64_MAX, &config->delay);
+}
+
+static allot_status set_fail(standin_config *config, const char *value)
+{
+    return number("fail", value, 0, UINT64_MAX, &config->fail_at);
+}
+
+static allot_status set_error(standin_config *config, const char *value)
+{
+    return number_unsigned("error", value, 1, CUDA_STATUS_MAX, &config->fail_status);
+}
+
 static allot_status set_strict(standin_config *config, const char *value)
 {
     unsigned chosen = 0;
@@ -215,6 +233,8 @@ static const setting SETTINGS[] = {
     {"report", set_report},   {"ranks", set_ranks},
     {"wait", set_wait},       {"workspace", set_workspace},
     {"oracle", set_oracle},   {"oracle_wait", set_oracle_wait},
+    {"delay", set_delay},     {"fail", set_fail},
+    {"error", set_error},
 };
 
 static allot_status apply(standin_config *config, const char *key, const char *value)
@@ -280,6 +300,9 @@ static void complete(standin_config *config)
     if (config->is_whole) {
         config->limit = config->gpu.memory_total;
     }
+    if (config->has_bytes) {
+        config->events = STANDIN_EVENTS_REAL;
+    }
 }
 
 allot_status standin_config_parse(const char *text, standin_config *out)
@@ -290,6 +313,7 @@ allot_status standin_config_parse(const char *text, standin_config *out)
                              .read_guard = 100000,
                              .wait = 600,
                              .oracle_wait_s = 120,
+                             .fail_status = CUDA_OUT_OF_MEMORY,
                              .cudnn_version = 92600,
                              .nccl_version = 23007,
                              .cublas_version = 130401};

@@ -18,6 +18,7 @@ typedef enum standin_events {
     STANDIN_EVENTS_INSTANT, /**< At once: the least memory a run can need. */
     STANDIN_EVENTS_SYNC,    /**< When the program waits for it: the most. */
     STANDIN_EVENTS_LAG,     /**< Once a number of further pieces of work were put on any stream. */
+    STANDIN_EVENTS_REAL,    /**< When it is done: with real bytes, always. */
 } standin_events;
 
 /** Addresses of new allocations. */
@@ -41,7 +42,11 @@ typedef struct standin_config {
     uint64_t lag;                          /**< "lag:N": pieces of work; for events:lag. */
     standin_addresses addresses;           /**< "addresses:linux|reuse|upward". */
     bool has_bytes;          /**< "bytes:real|none": device memory holds what is written. */
-    bool is_strict;          /**< "strict:0|1": a call answered by guess fails. */
+    uint64_t delay;          /**< "delay:SEED": with real bytes, work is put off; 0: not. */
+    bool is_strict;          /**< "strict:0|1": a call answered by guess fails; with real bytes, a
+                                broken rule aborts the process. */
+    uint64_t fail_at;        /**< "fail:N": the N-th call that can fail does; 0: none. */
+    unsigned fail_status;    /**< "error:CODE": as what; out of memory otherwise. */
     uint64_t read_guard;     /**< "guard:N": reads in a row that end a run; 0: never. */
     answer_rules answers;    /**< "booleans:RULE", any number of them: see answer.h. */
     bool is_alone;           /**< "ranks:alone|real": the other ranks do not exist. */

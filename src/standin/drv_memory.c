@@ -88,42 +88,58 @@ CUDA_ENTRY(int, cuMemFreeAsync)(uint64_t address, void *stream)
 
 CUDA_ENTRY(int, cuMemcpyHtoDAsync_v2)(uint64_t to, const void *from, size_t size, void *stream)
 {
-    return cudaMemcpyAsync(pointer_of(to), from, size, 1, stream);
+    return cudaMemcpyAsync(pointer_of(to), from, size, COPY_HOST_TO_DEVICE, stream);
 }
 
 CUDA_ENTRY(int, cuMemcpyHtoD_v2)(uint64_t to, const void *from, size_t size)
 {
-    return cudaMemcpy(pointer_of(to), from, size, 1);
+    return cudaMemcpy(pointer_of(to), from, size, COPY_HOST_TO_DEVICE);
 }
 
 CUDA_ENTRY(int, cuMemcpyDtoHAsync_v2)(void *to, uint64_t from, size_t size, void *stream)
 {
-    return cudaMemcpyAsync(to, pointer_of(from), size, 2, stream);
+    return cudaMemcpyAsync(to, pointer_of(from), size, COPY_DEVICE_TO_HOST, stream);
 }
 
 CUDA_ENTRY(int, cuMemcpyDtoH_v2)(void *to, uint64_t from, size_t size)
 {
-    return cudaMemcpy(to, pointer_of(from), size, 2);
+    return cudaMemcpy(to, pointer_of(from), size, COPY_DEVICE_TO_HOST);
 }
 
 CUDA_ENTRY(int, cuMemcpyDtoDAsync_v2)(uint64_t to, uint64_t from, size_t size, void *stream)
 {
-    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, 3, stream);
+    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, COPY_DEVICE_TO_DEVICE, stream);
 }
 
 CUDA_ENTRY(int, cuMemcpyDtoD_v2)(uint64_t to, uint64_t from, size_t size)
 {
-    return cudaMemcpy(pointer_of(to), pointer_of(from), size, 3);
+    return cudaMemcpy(pointer_of(to), pointer_of(from), size, COPY_DEVICE_TO_DEVICE);
 }
 
 CUDA_ENTRY(int, cuMemcpyAsync)(uint64_t to, uint64_t from, size_t size, void *stream)
 {
-    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, 4, stream);
+    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, COPY_ANY, stream);
 }
 
 CUDA_ENTRY(int, cuMemcpy)(uint64_t to, uint64_t from, size_t size)
 {
-    return cudaMemcpy(pointer_of(to), pointer_of(from), size, 4);
+    return cudaMemcpy(pointer_of(to), pointer_of(from), size, COPY_ANY);
+}
+
+CUDA_ENTRY(int, cuMemcpyPeerAsync)
+(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t size, void *stream)
+{
+    (void)to_context;
+    (void)from_context;
+    return cudaMemcpyAsync(pointer_of(to), pointer_of(from), size, COPY_DEVICE_TO_DEVICE, stream);
+}
+
+CUDA_ENTRY(int, cuMemcpyPeer)
+(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t size)
+{
+    (void)to_context;
+    (void)from_context;
+    return cudaMemcpy(pointer_of(to), pointer_of(from), size, COPY_DEVICE_TO_DEVICE);
 }
 
 CUDA_ENTRY(int, cuMemsetD8Async)(uint64_t to, unsigned char value, size_t size, void *stream)
@@ -133,31 +149,36 @@ CUDA_ENTRY(int, cuMemsetD8Async)(uint64_t to, unsigned char value, size_t size, 
 
 CUDA_ENTRY(int, cuMemsetD8_v2)(uint64_t to, unsigned char value, size_t size)
 {
-    return cudaMemsetAsync(pointer_of(to), value, size, NULL);
+    return cudaMemset(pointer_of(to), value, size);
 }
 
-/** 32-bit fills: a value whose bytes differ is written word by word where there are bytes. */
-static int fill_words(uint64_t to, unsigned value, size_t count, void *stream)
+/** Fills of values of 2 or 4 bytes. */
+static int fill_values(uint64_t to, unsigned value, unsigned unit, size_t count, void *stream)
 {
-    if (value == (value & 0xffu) * 0x01010101u || !standin_settings()->has_bytes) {
-        return cudaMemsetAsync(pointer_of(to), (int)(value & 0xffu), count * sizeof value, stream);
+    if (count > SIZE_MAX / sizeof value) {
+        return CUDA_INVALID_VALUE;
     }
-    int status = CUDA_OK;
-    for (size_t i = 0; i < count && status == CUDA_OK; i++) {
-        status =
-            cudaMemcpyAsync(pointer_of(to + i * sizeof value), &value, sizeof value, 1, stream);
-    }
-    return status;
+    return fill_on(task_fill(pointer_of(to), value, unit, count), stream, false);
+}
+
+CUDA_ENTRY(int, cuMemsetD16Async)(uint64_t to, unsigned short value, size_t count, void *stream)
+{
+    return fill_values(to, value, 2, count, stream);
+}
+
+CUDA_ENTRY(int, cuMemsetD16_v2)(uint64_t to, unsigned short value, size_t count)
+{
+    return fill_values(to, value, 2, count, NULL);
 }
 
 CUDA_ENTRY(int, cuMemsetD32Async)(uint64_t to, unsigned value, size_t count, void *stream)
 {
-    return fill_words(to, value, count, stream);
+    return fill_values(to, value, 4, count, stream);
 }
 
 CUDA_ENTRY(int, cuMemsetD32_v2)(uint64_t to, unsigned value, size_t count)
 {
-    return fill_words(to, value, count, NULL);
+    return fill_values(to, value, 4, count, NULL);
 }
 
 CUDA_ENTRY(int, cuIpcGetMemHandle)(cuda_ipc_handle *handle, uint64_t address)
@@ -381,8 +402,6 @@ CUDA_ENTRY(int, cuMemMap)
 CUDA_ENTRY(int, cuMemUnmap)(uint64_t address, size_t size)
 {
     standin *const state = standin_open();
-    /* Unmapping waits for the device, as on real hardware. */
-    stream_synchronize_device(state, standin_this_thread()->device);
     const cuda_status status = vmm_unmap(state, address, size);
     standin_close(state);
     return status;
@@ -400,11 +419,15 @@ CUDA_ENTRY(int, cuMemSetAccess)
 CUDA_ENTRY(int, cuMemGetAccess)
 (unsigned long long *flags, const cuda_location *location, uint64_t address)
 {
-    enum { READ_WRITE = 3 };
+    enum { DEVICE = 1, READ = 1, WRITE = 2 };
+    if (location->type != DEVICE || (unsigned)location->id >= standin_settings()->device_count) {
+        return CUDA_INVALID_VALUE;
+    }
+    const unsigned device = (unsigned)location->id;
     standin *const state = standin_open();
     const memory_block *const block = memory_find(state, address);
     if (block != NULL) {
-        *flags = block->is_readable && location->id == (int)block->device ? READ_WRITE : 0;
+        *flags = (block->readers >> device & 1) * READ + (block->writers >> device & 1) * WRITE;
     }
     standin_close(state);
     return block == NULL ? CUDA_INVALID_VALUE : CUDA_OK;

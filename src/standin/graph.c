@@ -7,28 +7,29 @@
 #include "core/array.h"
 #include "standin/state.h"
 
-static const uint64_t GRAPH_MARK = UINT64_C(0x616c6c6f74677261);
 static const uint64_t NODE_MARK = UINT64_C(0x616c6c6f746e6f64);
-static const uint64_t EXEC_MARK = UINT64_C(0x616c6c6f74657865);
 static const uint64_t OBJECT_MARK = UINT64_C(0x616c6c6f746f626a);
 
 /* ---- nodes and graphs ---- */
 
-cuda_status graph_create(standin_graph **out)
+cuda_status graph_create(standin *state, standin_graph **out)
 {
     standin_graph *const graph = calloc(1, sizeof *graph);
     if (graph == NULL) {
         return CUDA_OUT_OF_MEMORY;
     }
-    graph->mark = GRAPH_MARK;
+    graph->handle = slot_add(&state->graphs, SLOT_GRAPH, graph);
+    if (graph->handle == NULL) {
+        free(graph);
+        return CUDA_OUT_OF_MEMORY;
+    }
     *out = graph;
     return CUDA_OK;
 }
 
-standin_graph *graph_get(void *handle)
+standin_graph *graph_get(const standin *state, const void *handle)
 {
-    standin_graph *const graph = handle;
-    return graph != NULL && graph->mark == GRAPH_MARK ? graph : NULL;
+    return slot_get(&state->graphs, SLOT_GRAPH, handle);
 }
 
 graph_node *graph_node_get(void *handle)
@@ -40,6 +41,7 @@ graph_node *graph_node_get(void *handle)
 static void free_node(graph_node *node)
 {
     node->mark = 0;
+    task_fini(&node->task);
     free(node->dependencies);
     free(node);
 }
@@ -66,8 +68,8 @@ void graph_node_destroy(graph_node *node)
     free_node(node);
 }
 
-cuda_status graph_add(standin_graph *graph, graph_node_type type, graph_node *const *dependencies,
-                      uint64_t count, graph_node **out)
+cuda_status graph_add(standin_graph *graph, graph_node_type type, standin_task *task,
+                      graph_node *const *dependencies, uint64_t count, graph_node **out)
 {
     graph_node *const node = calloc(1, sizeof *node);
     if (node == NULL ||
@@ -76,8 +78,10 @@ cuda_status graph_add(standin_graph *graph, graph_node_type type, graph_node *co
         alloti_array_reserve(&node->dependencies, &node->dependency_capacity, count,
                              sizeof(graph_node *)) != ALLOT_STATUS_OK) {
         free(node);
+        task_fini(task);
         return CUDA_OUT_OF_MEMORY;
     }
+    node->task = *task;
     node->mark = NODE_MARK;
     node->graph = graph;
     node->type = type;
@@ -98,7 +102,7 @@ void graph_destroy(standin *state, standin_graph *graph)
     for (uint64_t i = 0; i < graph->object_count; i++) {
         (void)graph_object_release(state, graph->objects[i].object, graph->objects[i].count);
     }
-    graph->mark = 0;
+    slot_remove(&state->graphs, graph->handle);
     free(graph->nodes);
     free(graph->objects);
     free(graph);
@@ -160,47 +164,121 @@ cuda_status graph_retain_object(standin_graph *graph, graph_user_object *object,
 
 /* ---- instantiated graphs ---- */
 
-cuda_status graph_instantiate(standin_graph *graph, uint64_t flags, graph_exec **out)
+static void free_steps(graph_step *steps, uint64_t count)
 {
-    graph_exec *const exec = calloc(1, sizeof *exec);
-    stream_callback *const callbacks =
-        alloti_calloc_array(graph->node_count + 1, sizeof *callbacks);
-    if (exec == NULL || callbacks == NULL) {
-        free(exec);
-        free(callbacks);
-        return CUDA_OUT_OF_MEMORY;
+    for (uint64_t i = 0; i < count && steps != NULL; i++) {
+        free(steps[i].after);
     }
-    *exec = (graph_exec){
-        .mark = EXEC_MARK, .flags = flags, .node_count = graph->node_count, .callbacks = callbacks};
-    for (uint64_t i = 0; i < graph->node_count; i++) {
-        if (graph->nodes[i]->type == GRAPH_NODE_HOST) {
-            callbacks[exec->callback_count++] = graph->nodes[i]->callback;
+    free(steps);
+}
+
+/** The step of a node whose `order` and that of all nodes before it are set. */
+static bool make_step(const graph_node *node, graph_step *step)
+{
+    step->task = node->task; /* what is staged stays the node's: captured copies stage nothing */
+    step->task.staged = NULL;
+    if (node->dependency_count == 0) {
+        return true;
+    }
+    step->after = alloti_calloc_array(node->dependency_count, sizeof *step->after);
+    for (uint64_t i = 0; i < node->dependency_count && step->after != NULL; i++) {
+        if (node->dependencies[i]->graph == node->graph) {
+            step->after[step->after_count++] = (uint32_t)node->dependencies[i]->order;
         }
     }
+    return step->after != NULL;
+}
+
+cuda_status graph_instantiate(standin *state, standin_graph *graph, uint64_t flags,
+                              graph_exec **out)
+{
+    graph_exec *const exec = calloc(1, sizeof *exec);
+    graph_step *const steps = alloti_calloc_array(graph->node_count + 1, sizeof *steps);
+    bool is_made = exec != NULL && steps != NULL;
+    bool has_calls = false;
+    for (uint64_t i = 0; i < graph->node_count && is_made; i++) {
+        graph->nodes[i]->order = i;
+        is_made = make_step(graph->nodes[i], &steps[i]);
+        has_calls = has_calls || steps[i].task.kind == TASK_CALL;
+    }
+    void *const handle = is_made ? slot_add(&state->execs, SLOT_EXEC, exec) : NULL;
+    if (handle == NULL) {
+        free_steps(steps, graph->node_count);
+        free(exec);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *exec = (graph_exec){.handle = handle,
+                         .flags = flags,
+                         .node_count = graph->node_count,
+                         .steps = steps,
+                         .has_calls = has_calls};
     *out = exec;
     return CUDA_OK;
 }
 
-graph_exec *graph_exec_get(void *handle)
+graph_exec *graph_exec_get(const standin *state, const void *handle)
 {
-    graph_exec *const exec = handle;
-    return exec != NULL && exec->mark == EXEC_MARK ? exec : NULL;
+    return slot_get(&state->execs, SLOT_EXEC, handle);
 }
 
-void graph_exec_destroy(graph_exec *exec)
+void graph_exec_destroy(standin *state, graph_exec *exec)
 {
-    exec->mark = 0;
-    free(exec->callbacks);
+    slot_remove(&state->execs, exec->handle);
+    free_steps(exec->steps, exec->node_count);
     free(exec);
+}
+
+static cuda_status put_step(standin *state, const graph_step *step, standin_stream *stream)
+{
+    standin_task task = step->task;
+    return stream_put(state, stream, &task);
+}
+
+/** Whether everything that a step depends on is done. */
+static bool is_next(const graph_step *step, const bool *done)
+{
+    for (uint64_t i = 0; i < step->after_count; i++) {
+        if (!done[step->after[i]]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Put the steps on a stream in an order drawn from those that their dependencies allow. */
+static cuda_status put_drawn(standin *state, const graph_exec *exec, standin_stream *stream)
+{
+    bool *const done = alloti_calloc_array(exec->node_count + 1, sizeof *done);
+    cuda_status status = done == NULL ? CUDA_OUT_OF_MEMORY : CUDA_OK;
+    for (uint64_t i = 0; i < exec->node_count && status == CUDA_OK; i++) {
+        uint64_t at = queue_draw(state) % exec->node_count;
+        while (done[at] || !is_next(&exec->steps[at], done)) {
+            at = (at + 1) % exec->node_count;
+        }
+        done[at] = true;
+        status = put_step(state, &exec->steps[at], stream);
+    }
+    free(done);
+    return status;
 }
 
 cuda_status graph_launch(standin *state, graph_exec *exec, standin_stream *stream)
 {
-    cuda_status status = stream_work(state, stream);
-    for (uint64_t i = 0; i < exec->callback_count && status == CUDA_OK; i++) {
-        status = stream_call(state, stream, &exec->callbacks[i]);
-    }
     state->values.launches += exec->node_count;
+    if (state->config.has_bytes && state->config.delay != 0) {
+        return put_drawn(state, exec, stream);
+    }
+    cuda_status status = stream_work(state, stream);
+    for (uint64_t i = 0; i < exec->node_count && status == CUDA_OK; i++) {
+        const graph_step *const step = &exec->steps[i];
+        if (state->config.has_bytes) {
+            status = put_step(state, step, stream);
+        } else if (!exec->has_calls) {
+            break;
+        } else if (step->task.kind == TASK_CALL) {
+            status = stream_call(state, stream, &step->task.call);
+        }
+    }
     return status;
 }
 
@@ -237,7 +315,7 @@ cuda_status graph_capture_begin(standin *state, standin_stream *stream, standin_
     }
     graph_capture *const capture = calloc(1, sizeof *capture);
     standin_graph *into = graph;
-    if (capture == NULL || (into == NULL && graph_create(&into) != CUDA_OK)) {
+    if (capture == NULL || (into == NULL && graph_create(state, &into) != CUDA_OK)) {
         free(capture);
         return CUDA_OUT_OF_MEMORY;
     }
@@ -274,19 +352,21 @@ cuda_status graph_capture_set_tails(standin_stream *stream, graph_node *const *n
     return status;
 }
 
-cuda_status graph_capture_work(standin_stream *stream, graph_node_type type,
-                               const stream_callback *callback)
+static graph_node_type type_of(task_kind kind)
+{
+    static const graph_node_type types[] = {[TASK_NOTHING] = GRAPH_NODE_KERNEL,
+                                            [TASK_COPY] = GRAPH_NODE_COPY,
+                                            [TASK_FILL] = GRAPH_NODE_SET,
+                                            [TASK_CALL] = GRAPH_NODE_HOST};
+    return types[kind];
+}
+
+cuda_status graph_capture_work(standin_stream *stream, standin_task *task)
 {
     graph_node *node = NULL;
-    const cuda_status status =
-        graph_add(stream->capture->graph, type, stream->tails, stream->tail_count, &node);
-    if (status != CUDA_OK) {
-        return status;
-    }
-    if (callback != NULL) {
-        node->callback = *callback;
-    }
-    return graph_capture_set_tails(stream, &node, 1, false);
+    const cuda_status status = graph_add(stream->capture->graph, type_of(task->kind), task,
+                                         stream->tails, stream->tail_count, &node);
+    return status == CUDA_OK ? graph_capture_set_tails(stream, &node, 1, false) : status;
 }
 
 cuda_status graph_capture_record(standin_event *event, standin_stream *stream)

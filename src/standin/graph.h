@@ -33,7 +33,8 @@ typedef struct graph_node {
     struct graph_node **dependencies;
     uint64_t dependency_count;
     uint64_t dependency_capacity;
-    stream_callback callback; /**< HOST only. */
+    standin_task task; /**< What it does. */
+    uint64_t order;    /**< While instantiating: its place in the launch. */
     bool has_dependents;
 } graph_node;
 
@@ -51,7 +52,7 @@ typedef struct graph_reference {
 } graph_reference;
 
 typedef struct standin_graph {
-    uint64_t mark;
+    void *handle;
     graph_node **nodes;
     uint64_t node_count;
     uint64_t node_capacity;
@@ -60,13 +61,20 @@ typedef struct standin_graph {
     uint64_t object_capacity;
 } standin_graph;
 
+/** A node of an instantiated graph. */
+typedef struct graph_step {
+    standin_task task;
+    uint32_t *after; /**< [after_count] steps that come first. */
+    uint64_t after_count;
+} graph_step;
+
 /** What an instantiated graph does when it is launched. */
 typedef struct graph_exec {
-    uint64_t mark;
+    void *handle;
     uint64_t flags;
     uint64_t node_count;
-    stream_callback *callbacks;
-    uint64_t callback_count;
+    graph_step *steps; /**< [node_count], each after those that it depends on. */
+    bool has_calls;
 } graph_exec;
 
 typedef struct graph_capture {
@@ -77,17 +85,27 @@ typedef struct graph_capture {
     bool is_invalid;
 } graph_capture;
 
-cuda_status graph_create(standin_graph **out);
-standin_graph *graph_get(void *handle);
+cuda_status graph_create(struct standin *state, standin_graph **out);
+
+/** NULL unless the handle is a live graph. */
+standin_graph *graph_get(const struct standin *state, const void *handle);
 void graph_destroy(struct standin *state, standin_graph *graph);
-cuda_status graph_add(standin_graph *graph, graph_node_type type, graph_node *const *dependencies,
-                      uint64_t count, graph_node **out);
+
+/** Add a node; its task is taken over in any case. */
+cuda_status graph_add(standin_graph *graph, graph_node_type type, standin_task *task,
+                      graph_node *const *dependencies, uint64_t count, graph_node **out);
 graph_node *graph_node_get(void *handle);
 void graph_node_destroy(graph_node *node);
 
-cuda_status graph_instantiate(standin_graph *graph, uint64_t flags, graph_exec **out);
-graph_exec *graph_exec_get(void *handle);
-void graph_exec_destroy(graph_exec *exec);
+cuda_status graph_instantiate(struct standin *state, standin_graph *graph, uint64_t flags,
+                              graph_exec **out);
+graph_exec *graph_exec_get(const struct standin *state, const void *handle);
+void graph_exec_destroy(struct standin *state, graph_exec *exec);
+
+/**
+ * Put the steps on a stream. With real bytes and a seed, steps that do not depend on each other
+ * come in any order.
+ */
 cuda_status graph_launch(struct standin *state, graph_exec *exec, standin_stream *stream);
 
 cuda_status graph_object_create(void *pointer, void (*destroy)(void *), uint64_t references,
@@ -105,9 +123,8 @@ cuda_status graph_capture_end(struct standin *state, standin_stream *stream, sta
 bool graph_capture_is_active(const graph_capture *capture);
 void graph_capture_let_go(graph_capture *capture);
 
-/** Add a node after the stream's tails, which it becomes. */
-cuda_status graph_capture_work(standin_stream *stream, graph_node_type type,
-                               const stream_callback *callback);
+/** Add a node after the stream's tails, which it becomes. The task is taken over in any case. */
+cuda_status graph_capture_work(standin_stream *stream, standin_task *task);
 cuda_status graph_capture_record(standin_event *event, standin_stream *stream);
 cuda_status graph_capture_join(standin_event *event, standin_stream *stream);
 

@@ -56,7 +56,13 @@ cuda_status memory_ensure_context(standin *state, uint32_t device)
 
 cuda_status memory_charge(standin *state, uint32_t device, uint64_t bytes)
 {
-    const cuda_status status = memory_ensure_context(state, device);
+    cuda_status status = state->broken;
+    if (status == CUDA_OK) {
+        status = standin_may_fail(state);
+    }
+    if (status == CUDA_OK) {
+        status = memory_ensure_context(state, device);
+    }
     if (status != CUDA_OK) {
         return status;
     }
@@ -101,6 +107,10 @@ cuda_status memory_enter(standin *state, const memory_block *block, uint32_t *in
     memory_state *const memory = &state->memory;
     uint32_t slot = 0;
     if (!take_slot(memory, &slot)) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    if (use_begin(state, slot) != CUDA_OK) {
+        memory->free_slots[memory->free_count++] = slot;
         return CUDA_OUT_OF_MEMORY;
     }
     memory->blocks[slot] = *block;
@@ -167,7 +177,8 @@ cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memo
                                 .extent = extent,
                                 .device = device,
                                 .kind = kind,
-                                .is_readable = true};
+                                .readers = UINT64_MAX,
+                                .writers = UINT64_MAX};
     status = bytes_commit(state, begin, extent);
     if (status == CUDA_OK) {
         status = memory_enter(state, &block, NULL);
@@ -198,9 +209,14 @@ cuda_status memory_release(standin *state, uint64_t address, memory_kind kind)
     return CUDA_OK;
 }
 
+uint32_t memory_index(const standin *state, uint64_t address)
+{
+    return address_owner(&state->space, address);
+}
+
 memory_block *memory_find(const standin *state, uint64_t address)
 {
-    const uint32_t index = address_owner(&state->space, address);
+    const uint32_t index = memory_index(state, address);
     return index == ALLOT_NONE ? NULL : &state->memory.blocks[index];
 }
 

@@ -36,7 +36,8 @@ typedef struct memory_block {
     uint32_t device;
     uint32_t owner; /**< Meaning by kind. */
     memory_kind kind;
-    bool is_readable; /**< Access was granted; always true but for mappings. */
+    uint64_t readers; /**< Bit i: device i may read it. Mappings: as granted, else all. */
+    uint64_t writers;
 } memory_block;
 
 typedef struct memory_device {
@@ -88,6 +89,9 @@ cuda_status memory_allocate(struct standin *state, uint32_t device, uint64_t siz
 
 /** The opposite. CUDA_INVALID_VALUE unless `address` begins a block of this kind. */
 cuda_status memory_release(struct standin *state, uint64_t address, memory_kind kind);
+
+/** Index of the block that holds an address, ALLOT_NONE for none. */
+uint32_t memory_index(const struct standin *state, uint64_t address);
 
 /** The block that holds an address, NULL for none. Borrowed: valid until the next allocation. */
 memory_block *memory_find(const struct standin *state, uint64_t address);

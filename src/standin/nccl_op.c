@@ -130,7 +130,7 @@ bool op_has_values(uint64_t size)
 }
 
 /** Read what this rank gives; false without host memory. Unknown values stay NULL. */
-static bool read_own(nccl_op *op, const void *host)
+static bool read_own(nccl_op *op, const void *host, void *stream_handle)
 {
     const uint64_t size = op_own_size(op);
     if (host == NULL && !op_has_values(size)) {
@@ -148,7 +148,13 @@ static bool read_own(nccl_op *op, const void *host)
     if (!state->config.has_bytes && address_is_inside(&state->space, op->from)) {
         value_offer(&state->values, op->from, op->own, size);
     } else {
-        (void)bytes_copy(state, op->own, (const void *)(uintptr_t)op->from, size);
+        /* What the stream was given before has to be there; the host waits where a kernel would. */
+        standin_stream *stream = NULL;
+        if (state->config.has_bytes && stream_get(state, stream_handle, &stream) == CUDA_OK &&
+            stream->capture == NULL) {
+            (void)stream_synchronize(state, stream);
+        }
+        bytes_copy(state, op->own, (const void *)(uintptr_t)op->from, size);
     }
     standin_close(state);
     return true;
@@ -172,7 +178,7 @@ nccl_op *op_create(const nccl_call *call, const void *host)
     op->to = (uintptr_t)call->to;
     op->in = calloc(ranks_of(op), sizeof *op->in);
     op->parts = alloti_calloc_array(2 * (uint64_t)ranks_of(op), sizeof *op->parts);
-    if (op->in == NULL || op->parts == NULL || !read_own(op, host)) {
+    if (op->in == NULL || op->parts == NULL || !read_own(op, host, call->stream)) {
         op_destroy(op);
         return NULL;
     }
@@ -298,7 +304,7 @@ static void put_result(const nccl_op *op, const unsigned char *result, uint64_t 
     } else if (is_shadow) {
         value_forget(&state->values, op->to, size);
     } else if (result != NULL) {
-        (void)bytes_copy(state, (void *)(uintptr_t)op->to, result, size);
+        bytes_copy(state, (void *)(uintptr_t)op->to, result, size);
     }
     standin_close(state);
 }

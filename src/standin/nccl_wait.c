@@ -288,7 +288,7 @@ cuda_status nccl_wait_event(void *handle)
         return CUDA_OK;
     }
     standin *const state = standin_open();
-    const standin_event *const event = event_get(handle);
+    const standin_event *const event = event_get(state, handle);
     if (event == NULL) {
         standin_close(state);
         return CUDA_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "standin/pool.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +9,11 @@
 #include "standin/bytes.h"
 #include "standin/state.h"
 
-static const uint64_t POOL_MARK = UINT64_C(0x616c6c6f74706f6f);
-
 static void free_pool(standin_pool *pool)
 {
     for (uint64_t i = 0; i < pool->cached_count; i++) {
         point_fini(&pool->cached[i].freed);
     }
-    pool->mark = 0;
     free(pool->cached);
     free(pool);
 }
@@ -28,6 +26,7 @@ void pool_fini(pool_state *pools)
         }
     }
     free(pools->pools);
+    slot_fini(&pools->table);
 }
 
 cuda_status pool_create(standin *state, uint32_t device, standin_pool **out)
@@ -39,7 +38,12 @@ cuda_status pool_create(standin *state, uint32_t device, standin_pool **out)
         free(pool);
         return CUDA_OUT_OF_MEMORY;
     }
-    *pool = (standin_pool){.mark = POOL_MARK, .device = device, .reuse = {1, 1, 1}};
+    *pool = (standin_pool){
+        .handle = slot_add(&pools->table, SLOT_POOL, pool), .device = device, .reuse = {1, 1, 1}};
+    if (pool->handle == NULL) {
+        free(pool);
+        return CUDA_OUT_OF_MEMORY;
+    }
     pools->pools[pools->count++] = pool;
     *out = pool;
     return CUDA_OK;
@@ -55,21 +59,31 @@ static uint32_t index_of(const pool_state *pools, const standin_pool *pool)
     return i;
 }
 
-void pool_destroy(standin *state, standin_pool *pool)
+/** A destroyed pool goes once nothing of it is in use and nothing waits for a stream. */
+static void collect(standin *state, standin_pool *pool)
 {
     pool_state *const pools = &state->pools;
     pool_trim(state, pool, 0);
-    pools->pools[index_of(pools, pool)] = NULL; /* blocks know their pool by its index */
+    if (pool->reserved == 0) {
+        pools->pools[index_of(pools, pool)] = NULL; /* blocks know their pool by its index */
+        free_pool(pool);
+    }
+}
+
+void pool_destroy(standin *state, standin_pool *pool)
+{
+    pool_state *const pools = &state->pools;
+    slot_remove(&pools->table, pool->handle);
     if (pools->current[pool->device] == pool) {
         pools->current[pool->device] = NULL;
     }
-    free_pool(pool);
+    pool->is_dying = true;
+    collect(state, pool);
 }
 
-standin_pool *pool_get(void *handle)
+standin_pool *pool_get(const standin *state, const void *handle)
 {
-    standin_pool *const pool = handle;
-    return pool != NULL && pool->mark == POOL_MARK ? pool : NULL;
+    return slot_get(&state->pools.table, SLOT_POOL, handle);
 }
 
 cuda_status pool_default(standin *state, uint32_t device, standin_pool **out)
@@ -129,7 +143,8 @@ static cuda_status take_cached(standin *state, standin_pool *pool, uint64_t at, 
                                 .device = pool->device,
                                 .owner = 0,
                                 .kind = MEMORY_POOLED,
-                                .is_readable = true};
+                                .readers = UINT64_MAX,
+                                .writers = UINT64_MAX};
     const cuda_status status = memory_enter(state, &block, NULL);
     if (status != CUDA_OK) {
         return status;
@@ -148,8 +163,11 @@ cuda_status pool_allocate(standin *state, standin_pool *pool, uint64_t size, sta
     if (!memory_extent(size, &extent)) {
         return CUDA_INVALID_VALUE;
     }
+    cuda_status status = stream_work(state, stream); /* first, since it cannot be undone */
+    if (status != CUDA_OK) {
+        return status;
+    }
     const uint64_t at = best_cached(state, pool, extent, stream);
-    cuda_status status = CUDA_OK;
     if (at != UINT64_MAX) {
         status = take_cached(state, pool, at, size, address);
     } else {
@@ -163,13 +181,34 @@ cuda_status pool_allocate(standin *state, standin_pool *pool, uint64_t size, sta
     }
     if (status == CUDA_OK) {
         memory_find(state, *address)->owner = index_of(&state->pools, pool);
-        status = stream_work(state, stream);
+        status = use_set_birth(state, memory_index(state, *address), stream);
     }
     return status;
 }
 
+/** With real bytes: whether all that uses a block comes before its free in the stream. */
+static cuda_status check_order(standin *state, uint32_t index, const standin_stream *stream)
+{
+    uint32_t user = 0;
+    const uint64_t address = state->memory.blocks[index].address;
+    if (!use_is_born(state, index, stream)) {
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "stream %" PRIu64 " frees 0x%" PRIx64
+                           ", which another stream allocates, without waiting for that stream",
+                           stream->id, address);
+    }
+    if (!use_is_over(state, index, stream, &user)) {
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "stream %" PRIu64 " frees 0x%" PRIx64
+                           " while stream %u may still use it",
+                           stream->id, address, user + 1);
+    }
+    return CUDA_OK;
+}
+
 cuda_status pool_free(standin *state, uint64_t address, standin_stream *stream)
 {
+    const uint32_t index = memory_index(state, address);
     const memory_block *const block = memory_find(state, address);
     if (block == NULL || block->address != address || block->kind != MEMORY_POOLED) {
         return CUDA_INVALID_VALUE;
@@ -181,16 +220,34 @@ cuda_status pool_free(standin *state, uint64_t address, standin_stream *stream)
     }
     pool_cached *const cached = &pool->cached[pool->cached_count];
     *cached = (pool_cached){.address = address, .extent = block->extent};
-    cuda_status status = stream_work(state, stream);
+    cuda_status status = stream_work(state, stream); /* the free has its place in the order now */
+    if (status == CUDA_OK && state->config.has_bytes && stream->capture == NULL) {
+        status = check_order(state, index, stream);
+    }
     if (status == CUDA_OK) {
         status = point_copy(&cached->freed, &stream->now);
     }
     if (status == CUDA_OK) {
         pool->cached_count++;
         pool->used -= cached->extent;
-        memory_forget(state, address_owner(&state->space, address));
+        memory_forget(state, index);
     }
     return status;
+}
+
+cuda_status pool_free_now(standin *state, uint64_t address)
+{
+    uint32_t user = 0;
+    const uint32_t index = memory_index(state, address);
+    standin_stream *stream = NULL;
+    if (state->config.has_bytes && !use_is_over(state, index, NULL, &user)) {
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "0x%" PRIx64 " is freed at once (cudaFree of a pool's memory) while "
+                           "stream %u may still use it",
+                           address, user + 1);
+    }
+    const cuda_status status = stream_get(state, NULL, &stream);
+    return status == CUDA_OK ? pool_free(state, address, stream) : status;
 }
 
 void pool_trim(standin *state, standin_pool *pool, uint64_t keep)
@@ -224,7 +281,9 @@ void pool_trim_after_wait(standin *state, uint32_t device)
 {
     for (uint64_t i = 0; i < state->pools.count; i++) {
         standin_pool *const pool = state->pools.pools[i];
-        if (pool != NULL && pool->device == device && pool->cached_count != 0) {
+        if (pool != NULL && pool->device == device && pool->is_dying) {
+            collect(state, pool);
+        } else if (pool != NULL && pool->device == device && pool->cached_count != 0) {
             pool_trim(state, pool, pool->threshold);
         }
     }
@@ -288,6 +347,19 @@ cuda_status pool_set_attribute(standin_pool *pool, int attribute, const void *va
     default:
         return CUDA_INVALID_VALUE;
     }
+}
+
+bool pool_holds(const standin *state, uint64_t address)
+{
+    for (uint64_t i = 0; i < state->pools.count; i++) {
+        const standin_pool *const pool = state->pools.pools[i];
+        for (uint64_t j = 0; pool != NULL && j < pool->cached_count; j++) {
+            if (address - pool->cached[j].address < pool->cached[j].extent) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 void pool_count(const standin *state, uint64_t *used)

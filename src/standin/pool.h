@@ -15,6 +15,7 @@
 
 #include "standin/abi.h"
 #include "standin/config.h"
+#include "standin/slot.h"
 #include "standin/stream.h"
 
 struct standin;
@@ -26,9 +27,10 @@ typedef struct pool_cached {
 } pool_cached;
 
 typedef struct standin_pool {
-    uint64_t mark;
+    void *handle;
     uint32_t device;
     bool is_default;
+    bool is_dying; /**< Destroyed by the program; goes when the last block is freed. */
     uint64_t threshold;
     uint64_t reserved;
     uint64_t reserved_peak;
@@ -41,6 +43,7 @@ typedef struct standin_pool {
 } standin_pool;
 
 typedef struct pool_state {
+    slot_table table;
     standin_pool **pools; /**< NULL where one was destroyed. */
     uint64_t count;
     uint64_t capacity;
@@ -52,13 +55,21 @@ void pool_fini(pool_state *pools);
 
 cuda_status pool_create(struct standin *state, uint32_t device, standin_pool **out);
 void pool_destroy(struct standin *state, standin_pool *pool);
-standin_pool *pool_get(void *handle);
+
+/** NULL unless the handle is a live pool. */
+standin_pool *pool_get(const struct standin *state, const void *handle);
 cuda_status pool_default(struct standin *state, uint32_t device, standin_pool **out);
 cuda_status pool_current(struct standin *state, uint32_t device, standin_pool **out);
 
 cuda_status pool_allocate(struct standin *state, standin_pool *pool, uint64_t size,
                           standin_stream *stream, uint64_t *address);
 cuda_status pool_free(struct standin *state, uint64_t address, standin_stream *stream);
+
+/**
+ * cudaFree() of a pool's allocation: documented to be free at once, so that the program must have
+ * waited for all that uses it.
+ */
+cuda_status pool_free_now(struct standin *state, uint64_t address);
 
 /** Give cached blocks back until at most `keep` bytes are reserved. */
 void pool_trim(struct standin *state, standin_pool *pool, uint64_t keep);
@@ -67,6 +78,9 @@ void pool_trim_after_wait(struct standin *state, uint32_t device);
 
 cuda_status pool_get_attribute(const standin_pool *pool, int attribute, void *out);
 cuda_status pool_set_attribute(standin_pool *pool, int attribute, const void *value);
+
+/** Whether an address lies in memory that a pool keeps for later requests. */
+bool pool_holds(const struct standin *state, uint64_t address);
 
 /** Add what the pools hold to used[device]. */
 void pool_count(const struct standin *state, uint64_t *used);

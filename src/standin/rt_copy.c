@@ -1,108 +1,180 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA runtime: copies and fills. */
+/*
+ * CUDA runtime: copies and fills.
+ *
+ * When a copy returns is documented in "API synchronization behavior" of the runtime's reference;
+ * the rules stand in needs_wait() and in copy_real().
+ */
 #include "standin/bytes.h"
 #include "standin/nccl_exchange.h"
 #include "standin/reads.h"
 #include "standin/runtime.h"
 
-/** A rectangle of `height` rows of `width` bytes; one row is a plain copy. */
-typedef struct copy_shape {
-    size_t to_pitch;
-    size_t from_pitch;
-    size_t width;
-    size_t height;
-} copy_shape;
+/** What each end of a copy is. */
+typedef struct copy_ends {
+    bool to_device;
+    bool from_device;
+    bool to_pageable;
+    bool from_pageable;
+} copy_ends;
 
-static cuda_status copy_rows(standin *state, void *to, const void *from, const copy_shape *shape)
+static bool is_pageable(const standin *state, uint64_t address)
 {
-    cuda_status status = CUDA_OK;
-    for (size_t i = 0; i < shape->height && status == CUDA_OK; i++) {
-        status = bytes_copy(state, (char *)to + i * shape->to_pitch,
-                            (const char *)from + i * shape->from_pitch, shape->width);
+    return !address_is_inside(&state->space, address) && host_find(&state->host, address) == NULL;
+}
+
+static copy_ends ends_of(const standin *state, const standin_task *task)
+{
+    return (copy_ends){.to_device = address_is_inside(&state->space, task->to),
+                       .from_device = address_is_inside(&state->space, task->from),
+                       .to_pageable = is_pageable(state, task->to),
+                       .from_pageable = is_pageable(state, task->from)};
+}
+
+/** Whether a copy returns only once it is done. */
+static bool needs_wait(const copy_ends *ends, bool is_blocking)
+{
+    if (!ends->to_device && !ends->from_device) {
+        return true; /* host to host */
+    }
+    if (ends->from_device && ends->to_device) {
+        return false;
+    }
+    if (ends->from_device) {
+        return is_blocking || ends->to_pageable;
+    }
+    return is_blocking && !ends->from_pageable;
+}
+
+/** Managed memory is on both sides. */
+static bool is_side(bool is_device, bool is_pageable_host, bool wants_device)
+{
+    return is_device == wants_device || (!is_device && !is_pageable_host);
+}
+
+static cuda_status check_kind(standin *state, const copy_ends *ends, int kind)
+{
+    if (kind < COPY_HOST_TO_HOST || kind > COPY_DEVICE_TO_DEVICE) {
+        return CUDA_OK; /* told by the addresses */
+    }
+    const bool from_device = kind == COPY_DEVICE_TO_HOST || kind == COPY_DEVICE_TO_DEVICE;
+    const bool to_device = kind == COPY_HOST_TO_DEVICE || kind == COPY_DEVICE_TO_DEVICE;
+    if (is_side(ends->from_device, ends->from_pageable, from_device) &&
+        is_side(ends->to_device, ends->to_pageable, to_device)) {
+        return CUDA_OK;
+    }
+    return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                       "a copy is said to go from %s to %s, and does not",
+                       from_device ? "device" : "host", to_device ? "device" : "host");
+}
+
+/** A copy of real bytes. Takes what the task owns. */
+static cuda_status copy_real(standin *state, standin_stream *stream, standin_task *task,
+                             const copy_manner *manner)
+{
+    const copy_ends ends = ends_of(state, task);
+    cuda_status status = check_kind(state, &ends, manner->kind);
+    const bool is_staged = ends.to_device && ends.from_pageable && stream->capture == NULL;
+    if (status == CUDA_OK && is_staged && manner->is_blocking) {
+        status = stream_synchronize(state, stream);
+    }
+    if (status == CUDA_OK && is_staged && !manner->is_read_late) {
+        status = task_stage(task);
+    }
+    if (status == CUDA_OK) {
+        status = stream_put(state, stream, task);
+    } else {
+        task_fini(task);
+    }
+    if (status == CUDA_OK && stream->capture == NULL && needs_wait(&ends, manner->is_blocking)) {
+        status = stream_synchronize(state, stream);
     }
     return status;
 }
 
-static bool is_pageable(const standin *state, const void *pointer)
+/** A copy in a dry run: what the host sees of it happens at once. */
+static cuda_status copy_dry(standin *state, standin_stream *stream, standin_task *task,
+                            const copy_manner *manner, bool *is_read)
 {
-    return !address_is_inside(&state->space, (uintptr_t)pointer) &&
-           host_find(&state->host, (uintptr_t)pointer) == NULL;
+    const task_shape *const shape = &task->shape;
+    const copy_ends ends = ends_of(state, task);
+    const cuda_status status = stream_put(state, stream, task);
+    if (status != CUDA_OK || stream->capture != NULL) {
+        return status;
+    }
+    for (uint64_t i = 0; i < shape->height; i++) {
+        bytes_copy(state, (void *)(uintptr_t)(task->to + i * shape->to_pitch),
+                   (const void *)(uintptr_t)(task->from + i * shape->from_pitch), shape->width);
+    }
+    *is_read = ends.from_device && !ends.to_device &&
+               !value_is_known(&state->values, task->from, shape->width);
+    return needs_wait(&ends, manner->is_blocking) ? stream_synchronize(state, stream) : CUDA_OK;
 }
 
 /** What other ranks contribute to what is read, or to what comes before it, has to be there. */
-static cuda_status wait_for_ranks(void *to, const void *from, const copy_shape *shape, void *handle,
-                                  bool waits)
+static cuda_status wait_for_ranks(const standin_task *task, void *handle, const copy_manner *manner)
 {
     if (exchange_is_idle()) {
         return CUDA_OK;
     }
+    const task_shape *const shape = &task->shape;
     const uint64_t pitch =
         shape->to_pitch > shape->from_pitch ? shape->to_pitch : shape->from_pitch;
     const cuda_status status =
-        nccl_wait_copy(to, from, shape->width + pitch * (shape->height - (shape->height != 0)));
+        nccl_wait_copy((const void *)(uintptr_t)task->to, (const void *)(uintptr_t)task->from,
+                       shape->width + pitch * (shape->height - (shape->height != 0)));
     standin *const state = standin_open();
-    const bool is_read = address_is_inside(&state->space, (uintptr_t)from) &&
-                         !address_is_inside(&state->space, (uintptr_t)to);
-    waits = waits || (is_read && is_pageable(state, to));
+    const copy_ends ends = ends_of(state, task);
     standin_close(state);
-    return status == CUDA_OK && waits ? nccl_wait_stream(handle) : status;
+    return status == CUDA_OK && needs_wait(&ends, manner->is_blocking) ? nccl_wait_stream(handle)
+                                                                       : status;
 }
 
-/**
- * Copy as work of a stream. A copy from the device into memory that is not pinned waits for the
- * stream, as CUDA documents; `waits` asks for that anyway.
- */
-static int copy(void *to, const void *from, const copy_shape *shape, void *handle, bool waits)
+int copy_on(standin_task task, void *handle, const copy_manner *manner)
 {
-    const cuda_status waited = wait_for_ranks(to, from, shape, handle, waits);
+    const cuda_status waited = wait_for_ranks(&task, handle, manner);
     if (waited != CUDA_OK) {
         return standin_result(waited);
     }
     standin *const state = standin_open();
     standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, handle, &stream);
     bool is_read = false;
+    void *const to = (void *)(uintptr_t)task.to;
+    const uint64_t size = task.shape.width * task.shape.height;
+    cuda_status status = stream_get(state, handle, &stream);
     if (status == CUDA_OK) {
-        status = stream_work(state, stream);
+        status = state->config.has_bytes ? copy_real(state, stream, &task, manner)
+                                         : copy_dry(state, stream, &task, manner, &is_read);
     }
-    if (status == CUDA_OK && stream->capture == NULL) {
-        status = copy_rows(state, to, from, shape);
-        is_read = address_is_inside(&state->space, (uintptr_t)from) &&
-                  !address_is_inside(&state->space, (uintptr_t)to);
-        if (waits || (is_read && is_pageable(state, to))) {
-            stream_synchronize(state, stream);
-        }
-    }
-    const bool is_unknown = is_read && !state->config.has_bytes &&
-                            !value_is_known(&state->values, (uintptr_t)from, shape->width);
-    const read_facts facts = {.size = shape->width * shape->height,
+    const read_facts facts = {.size = size,
                               .allocations = state->memory.allocations,
                               .launches = state->values.launches,
                               .kernel = stream == NULL ? NULL : stream->kernel};
     standin_close(state);
-    if (status == CUDA_OK && is_unknown) {
+    if (status == CUDA_OK && is_read) {
         status = read_note(to, &facts);
     }
     return standin_result(status);
 }
 
-static copy_shape one_row(size_t size)
+static standin_task rectangle(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height)
 {
-    return (copy_shape){.width = size, .height = 1};
+    standin_task task = task_copy(to, from, width);
+    task.shape = (task_shape){to_pitch, from_pitch, width, height};
+    return task;
 }
 
 CUDA_ENTRY(int, cudaMemcpyAsync)(void *to, const void *from, size_t size, int kind, void *stream)
 {
-    (void)kind;
-    const copy_shape shape = one_row(size);
-    return copy(to, from, &shape, stream, false);
+    const copy_manner manner = {.kind = kind};
+    return copy_on(task_copy(to, from, size), stream, &manner);
 }
 
 CUDA_ENTRY(int, cudaMemcpy)(void *to, const void *from, size_t size, int kind)
 {
-    (void)kind;
-    const copy_shape shape = one_row(size);
-    return copy(to, from, &shape, NULL, true);
+    const copy_manner manner = {.kind = kind, .is_blocking = true};
+    return copy_on(task_copy(to, from, size), NULL, &manner);
 }
 
 CUDA_ENTRY(int, cudaMemcpyPeerAsync)
@@ -110,8 +182,7 @@ CUDA_ENTRY(int, cudaMemcpyPeerAsync)
 {
     (void)to_device;
     (void)from_device;
-    const copy_shape shape = one_row(size);
-    return copy(to, from, &shape, stream, false);
+    return cudaMemcpyAsync(to, from, size, COPY_DEVICE_TO_DEVICE, stream);
 }
 
 CUDA_ENTRY(int, cudaMemcpyPeer)
@@ -119,98 +190,21 @@ CUDA_ENTRY(int, cudaMemcpyPeer)
 {
     (void)to_device;
     (void)from_device;
-    const copy_shape shape = one_row(size);
-    return copy(to, from, &shape, NULL, true);
+    return cudaMemcpy(to, from, size, COPY_DEVICE_TO_DEVICE);
 }
 
 CUDA_ENTRY(int, cudaMemcpy2DAsync)
 (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
  int kind, void *stream)
 {
-    (void)kind;
-    const copy_shape shape = {to_pitch, from_pitch, width, height};
-    return copy(to, from, &shape, stream, false);
+    const copy_manner manner = {.kind = kind};
+    return copy_on(rectangle(to, to_pitch, from, from_pitch, width, height), stream, &manner);
 }
 
 CUDA_ENTRY(int, cudaMemcpy2D)
 (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
  int kind)
 {
-    (void)kind;
-    const copy_shape shape = {to_pitch, from_pitch, width, height};
-    return copy(to, from, &shape, NULL, true);
-}
-
-static int fill(void *to, int value, size_t size, void *handle)
-{
-    standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, handle, &stream);
-    if (status == CUDA_OK) {
-        status = stream_work(state, stream);
-    }
-    if (status == CUDA_OK && stream->capture == NULL) {
-        status = bytes_set(state, to, value, size);
-    }
-    standin_close(state);
-    return standin_result(status);
-}
-
-CUDA_ENTRY(int, cudaMemsetAsync)(void *to, int value, size_t size, void *stream)
-{
-    return fill(to, value, size, stream);
-}
-
-CUDA_ENTRY(int, cudaMemset)(void *to, int value, size_t size)
-{
-    return fill(to, value, size, NULL);
-}
-
-/* Variables of kernels have an address but, without kernels, never a value. */
-
-CUDA_ENTRY(int, cudaGetSymbolAddress)(void **out, const void *symbol)
-{
-    /* One place for all of them: nobody reads or writes it. */
-    static uint64_t place; /* guarded by the process's lock */
-    enum { PLACE_SIZE = 64 << 20 };
-    (void)symbol;
-    standin *const state = standin_open();
-    cuda_status status = CUDA_OK;
-    if (place == 0 &&
-        address_take(&state->space, PLACE_SIZE, STANDIN_GRANULE, &place) != ALLOT_STATUS_OK) {
-        status = CUDA_OUT_OF_MEMORY;
-    }
-    standin_close(state);
-    *out = (void *)(uintptr_t)place;
-    return standin_result(status);
-}
-
-CUDA_ENTRY(int, cudaGetSymbolSize)(size_t *size, const void *symbol)
-{
-    (void)symbol;
-    *size = sizeof(uint64_t);
-    return CUDA_OK;
-}
-
-CUDA_ENTRY(int, cudaMemcpyToSymbol)
-(const void *symbol, const void *from, size_t size, size_t offset, int kind)
-{
-    (void)symbol;
-    (void)from;
-    (void)size;
-    (void)offset;
-    (void)kind;
-    return CUDA_OK;
-}
-
-CUDA_ENTRY(int, cudaMemcpyFromSymbol)
-(void *to, const void *symbol, size_t size, size_t offset, int kind)
-{
-    (void)symbol;
-    (void)offset;
-    (void)kind;
-    standin *const state = standin_open();
-    const cuda_status status = bytes_set(state, to, 0, size);
-    standin_close(state);
-    return standin_result(status);
+    const copy_manner manner = {.kind = kind, .is_blocking = true};
+    return copy_on(rectangle(to, to_pitch, from, from_pitch, width, height), NULL, &manner);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CUDA runtime: capture of streams, graphs. */
+/* CUDA runtime: graphs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,223 +7,100 @@
 #include "standin/graph.h"
 #include "standin/runtime.h"
 
-/* ---- capture ---- */
+/** What a handle that is none is answered with. */
+static cuda_status no_graph(standin *state, const void *handle)
+{
+    return handle == NULL ? CUDA_INVALID_VALUE
+                          : rule_broken(state, NULL, CUDA_INVALID_HANDLE,
+                                        "%p is not a graph, or one that was destroyed", handle);
+}
 
-static int begin(void *handle, standin_graph *graph)
+/** Find the graph of a handle and do something with it, under the lock. */
+static int with_graph(void *handle, void *out,
+                      cuda_status (*act)(standin *state, standin_graph *graph, void *out))
 {
     standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, handle, &stream);
-    if (status == CUDA_OK) {
-        status = graph_capture_begin(state, stream, graph);
-    }
+    standin_graph *const graph = graph_get(state, handle);
+    const cuda_status status = graph == NULL ? no_graph(state, handle) : act(state, graph, out);
     standin_close(state);
     return standin_result(status);
 }
 
-CUDA_ENTRY(int, cudaStreamBeginCapture)(void *stream, int mode)
-{
-    (void)mode;
-    return begin(stream, NULL);
-}
-
-CUDA_ENTRY(int, cudaStreamBeginCaptureToGraph)
-(void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode)
-{
-    (void)edges;
-    (void)mode;
-    if (graph_get(graph) == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    int status = begin(stream, graph);
-    if (status == CUDA_OK && count != 0) {
-        standin *const state = standin_open();
-        standin_stream *found = NULL;
-        status = stream_get(state, stream, &found);
-        for (size_t i = 0; i < count && status == CUDA_OK; i++) {
-            graph_node *const node = graph_node_get(dependencies[i]);
-            status =
-                node == NULL ? CUDA_INVALID_VALUE : graph_capture_set_tails(found, &node, 1, true);
-        }
-        standin_close(state);
-    }
-    return standin_result((cuda_status)status);
-}
-
-CUDA_ENTRY(int, cudaStreamEndCapture)(void *handle, void **out)
+/** The same for an instantiated graph. */
+static int with_exec(void *handle, void *out,
+                     cuda_status (*act)(standin *state, graph_exec *exec, void *out))
 {
     standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    standin_graph *graph = NULL;
-    cuda_status status = stream_get(state, handle, &stream);
-    if (status == CUDA_OK) {
-        status = graph_capture_end(state, stream, &graph);
-    }
-    standin_close(state);
-    *out = graph;
-    return standin_result(status);
-}
-
-CUDA_ENTRY(int, cudaStreamIsCapturing)(void *handle, int *out)
-{
-    standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    const cuda_status status = stream_get(state, handle, &stream);
-    if (status == CUDA_OK) {
-        *out = stream->capture != NULL ? CUDA_CAPTURE_STATUS_ACTIVE : CUDA_CAPTURE_STATUS_NONE;
-    }
+    graph_exec *const exec = graph_exec_get(state, handle);
+    const cuda_status status = exec == NULL ? no_graph(state, handle) : act(state, exec, out);
     standin_close(state);
     return standin_result(status);
 }
-
-/** Where the answers about a capture go; any but `status` may be NULL. */
-typedef struct capture_answer {
-    int *status;
-    unsigned long long *id;
-    void **graph;
-    graph_node ***dependencies;
-    const void **edges;
-    size_t *count;
-} capture_answer;
-
-static int describe(void *handle, const capture_answer *answer)
-{
-    standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    const cuda_status status = stream_get(state, handle, &stream);
-    const bool is_active = status == CUDA_OK && stream->capture != NULL;
-    *answer->status = is_active ? CUDA_CAPTURE_STATUS_ACTIVE : CUDA_CAPTURE_STATUS_NONE;
-    if (answer->id != NULL) {
-        *answer->id = is_active ? stream->capture->id : 0;
-    }
-    if (answer->graph != NULL) {
-        *answer->graph = is_active ? stream->capture->graph : NULL;
-    }
-    if (answer->dependencies != NULL) {
-        *answer->dependencies = is_active ? stream->tails : NULL;
-    }
-    if (answer->edges != NULL) {
-        *answer->edges = NULL;
-    }
-    if (answer->count != NULL) {
-        *answer->count = is_active ? stream->tail_count : 0;
-    }
-    standin_close(state);
-    return standin_result(status);
-}
-
-CUDA_ENTRY(int, cudaStreamGetCaptureInfo)
-(void *stream, int *status, unsigned long long *id, void **graph, graph_node ***dependencies,
- const void **edges, size_t *count)
-{
-    const capture_answer answer = {status, id, graph, dependencies, edges, count};
-    return describe(stream, &answer);
-}
-
-CUDA_ENTRY(int, cudaStreamGetCaptureInfo_v3)
-(void *stream, int *status, unsigned long long *id, void **graph, graph_node ***dependencies,
- const void **edges, size_t *count)
-{
-    const capture_answer answer = {status, id, graph, dependencies, edges, count};
-    return describe(stream, &answer);
-}
-
-CUDA_ENTRY(int, cudaStreamGetCaptureInfo_v2)
-(void *stream, int *status, unsigned long long *id, void **graph, graph_node ***dependencies,
- size_t *count)
-{
-    const capture_answer answer = {status, id, graph, dependencies, NULL, count};
-    return describe(stream, &answer);
-}
-
-static int update_tails(void *handle, graph_node *const *nodes, size_t count, unsigned flags)
-{
-    enum { ADD = 0, SET = 1 };
-    standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, handle, &stream);
-    if (status == CUDA_OK) {
-        status = stream->capture == NULL
-                     ? CUDA_ILLEGAL_STATE
-                     : graph_capture_set_tails(stream, nodes, count, flags != SET);
-    }
-    standin_close(state);
-    return standin_result(status);
-}
-
-/* Version 13 put an argument into the middle of the same name. */
-CUDA_ENTRY(int, cudaStreamUpdateCaptureDependencies)
-(void *stream, graph_node *const *nodes, uintptr_t edges_or_count, uintptr_t count_or_flags,
- unsigned flags)
-{
-    return device_cuda_major() == 12
-               ? update_tails(stream, nodes, edges_or_count, (unsigned)count_or_flags)
-               : update_tails(stream, nodes, count_or_flags, flags);
-}
-
-CUDA_ENTRY(int, cudaStreamUpdateCaptureDependencies_v2)
-(void *stream, graph_node *const *nodes, const void *edges, size_t count, unsigned flags)
-{
-    (void)edges;
-    return update_tails(stream, nodes, count, flags);
-}
-
-CUDA_ENTRY(int, cudaThreadExchangeStreamCaptureMode)(int *mode)
-{
-    static _Thread_local int current;
-    const int before = current;
-    current = *mode;
-    *mode = before;
-    return CUDA_OK;
-}
-
-/* ---- graphs ---- */
 
 CUDA_ENTRY(int, cudaGraphCreate)(void **out, unsigned flags)
 {
     (void)flags;
+    standin *const state = standin_open();
     standin_graph *graph = NULL;
-    const cuda_status status = graph_create(&graph);
-    *out = graph;
+    const cuda_status status = graph_create(state, &graph);
+    *out = graph == NULL ? NULL : graph->handle;
+    standin_close(state);
     return standin_result(status);
 }
 
-CUDA_ENTRY(int, cudaGraphDestroy)(void *handle)
+static cuda_status destroy_graph(standin *state, standin_graph *graph, void *out)
 {
-    standin_graph *const graph = graph_get(handle);
-    if (graph == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    standin *const state = standin_open();
+    (void)out;
     graph_destroy(state, graph);
-    standin_close(state);
     return CUDA_OK;
 }
 
-static int add_node(void **out, void *handle, graph_node *const *dependencies, size_t count,
-                    graph_node_type type)
+CUDA_ENTRY(int, cudaGraphDestroy)(void *graph)
 {
-    standin *const state = standin_open();
-    standin_graph *const graph = graph_get(handle);
-    graph_node *node = NULL;
-    const cuda_status status =
-        graph == NULL ? CUDA_INVALID_VALUE : graph_add(graph, type, dependencies, count, &node);
-    standin_close(state);
-    *out = node;
-    return standin_result(status);
+    return with_graph(graph, NULL, destroy_graph);
+}
+
+/* ---- nodes ---- */
+
+/** A node to add. */
+typedef struct new_node {
+    graph_node_type type;
+    standin_task task;
+    graph_node *const *dependencies;
+    size_t count;
+    graph_node *node;
+} new_node;
+
+static cuda_status add(standin *state, standin_graph *graph, void *out)
+{
+    new_node *const made = out;
+    (void)state;
+    for (size_t i = 0; i < made->count; i++) {
+        if (graph_node_get(made->dependencies[i]) == NULL) {
+            return CUDA_INVALID_VALUE;
+        }
+    }
+    return graph_add(graph, made->type, &made->task, made->dependencies, made->count, &made->node);
+}
+
+static int add_node(void **out, void *graph, new_node made)
+{
+    const int status = with_graph(graph, &made, add);
+    *out = made.node;
+    return status;
 }
 
 CUDA_ENTRY(int, cudaGraphAddEmptyNode)
 (void **out, void *graph, graph_node *const *dependencies, size_t count)
 {
-    return add_node(out, graph, dependencies, count, GRAPH_NODE_EMPTY);
+    return add_node(out, graph, (new_node){GRAPH_NODE_EMPTY, {0}, dependencies, count, NULL});
 }
 
 CUDA_ENTRY(int, cudaGraphAddKernelNode)
 (void **out, void *graph, graph_node *const *dependencies, size_t count, const void *parameters)
 {
     (void)parameters;
-    return add_node(out, graph, dependencies, count, GRAPH_NODE_KERNEL);
+    return add_node(out, graph, (new_node){GRAPH_NODE_KERNEL, {0}, dependencies, count, NULL});
 }
 
 CUDA_ENTRY(int, cudaGraphAddNode)
@@ -231,7 +108,59 @@ CUDA_ENTRY(int, cudaGraphAddNode)
  const int *parameters)
 {
     (void)edges;
-    return add_node(out, graph, dependencies, count, (graph_node_type)*parameters);
+    return add_node(out, graph,
+                    (new_node){(graph_node_type)*parameters, {0}, dependencies, count, NULL});
+}
+
+CUDA_ENTRY(int, cudaGraphAddMemcpyNode1D)
+(void **out, void *graph, graph_node *const *dependencies, size_t count, void *to, const void *from,
+ size_t size, int kind)
+{
+    (void)kind;
+    return add_node(
+        out, graph,
+        (new_node){GRAPH_NODE_COPY, task_copy(to, from, size), dependencies, count, NULL});
+}
+
+/** cudaMemsetParams. */
+typedef struct memset_parameters {
+    void *to;
+    size_t pitch;
+    unsigned value;
+    unsigned unit;
+    size_t width; /**< In units. */
+    size_t height;
+} memset_parameters;
+
+CUDA_ENTRY(int, cudaGraphAddMemsetNode)
+(void **out, void *graph, graph_node *const *dependencies, size_t count,
+ const memset_parameters *parameters)
+{
+    const unsigned unit = parameters->unit;
+    if ((unit != 1 && unit != 2 && unit != 4) || parameters->width > SIZE_MAX / 4) {
+        return standin_result(CUDA_INVALID_VALUE);
+    }
+    new_node made = {GRAPH_NODE_SET,
+                     task_fill(parameters->to, parameters->value, unit, parameters->width),
+                     dependencies, count, NULL};
+    made.task.shape.to_pitch = parameters->pitch;
+    made.task.shape.height = parameters->height;
+    return add_node(out, graph, made);
+}
+
+/** cudaHostNodeParams. */
+typedef struct host_parameters {
+    void (*run)(void *data);
+    void *data;
+} host_parameters;
+
+CUDA_ENTRY(int, cudaGraphAddHostNode)
+(void **out, void *graph, graph_node *const *dependencies, size_t count,
+ const host_parameters *parameters)
+{
+    const standin_task task = {.kind = TASK_CALL,
+                               .call = {.run = parameters->run, .data = parameters->data}};
+    return add_node(out, graph, (new_node){GRAPH_NODE_HOST, task, dependencies, count, NULL});
 }
 
 /** Copy nodes to the caller's array; without one, tell how many there are. */
@@ -248,15 +177,23 @@ static void give_nodes(graph_node *const *nodes, uint64_t have, graph_node **out
     *count = (size_t)have;
 }
 
-CUDA_ENTRY(int, cudaGraphGetNodes)(void *handle, graph_node **nodes, size_t *count)
+typedef struct node_room {
+    graph_node **nodes;
+    size_t *count;
+} node_room;
+
+static cuda_status get_nodes(standin *state, standin_graph *graph, void *out)
 {
-    standin *const state = standin_open();
-    const standin_graph *const graph = graph_get(handle);
-    if (graph != NULL) {
-        give_nodes(graph->nodes, graph->node_count, nodes, count);
-    }
-    standin_close(state);
-    return standin_result(graph == NULL ? CUDA_INVALID_VALUE : CUDA_OK);
+    const node_room *const room = out;
+    (void)state;
+    give_nodes(graph->nodes, graph->node_count, room->nodes, room->count);
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaGraphGetNodes)(void *graph, graph_node **nodes, size_t *count)
+{
+    node_room room = {nodes, count};
+    return with_graph(graph, &room, get_nodes);
 }
 
 /* Version 13 put an argument into the middle of the same name. */
@@ -294,16 +231,28 @@ CUDA_ENTRY(int, cudaGraphDestroyNode)(void *handle)
     return standin_result(node == NULL ? CUDA_INVALID_VALUE : CUDA_OK);
 }
 
-CUDA_ENTRY(int, cudaGraphInstantiate)(void **out, void *handle, unsigned long long flags)
+/* ---- instantiated graphs ---- */
+
+typedef struct new_exec {
+    unsigned long long flags;
+    void *handle;
+} new_exec;
+
+static cuda_status instantiate(standin *state, standin_graph *graph, void *out)
 {
-    standin *const state = standin_open();
-    standin_graph *const graph = graph_get(handle);
+    new_exec *const made = out;
     graph_exec *exec = NULL;
-    const cuda_status status =
-        graph == NULL ? CUDA_INVALID_VALUE : graph_instantiate(graph, flags, &exec);
-    standin_close(state);
-    *out = exec;
-    return standin_result(status);
+    const cuda_status status = graph_instantiate(state, graph, made->flags, &exec);
+    made->handle = exec == NULL ? NULL : exec->handle;
+    return status;
+}
+
+CUDA_ENTRY(int, cudaGraphInstantiate)(void **out, void *graph, unsigned long long flags)
+{
+    new_exec made = {flags, NULL};
+    const int status = with_graph(graph, &made, instantiate);
+    *out = made.handle;
+    return status;
 }
 
 CUDA_ENTRY(int, cudaGraphInstantiateWithFlags)(void **out, void *graph, unsigned long long flags)
@@ -311,45 +260,49 @@ CUDA_ENTRY(int, cudaGraphInstantiateWithFlags)(void **out, void *graph, unsigned
     return cudaGraphInstantiate(out, graph, flags);
 }
 
-CUDA_ENTRY(int, cudaGraphExecDestroy)(void *handle)
+static cuda_status destroy_exec(standin *state, graph_exec *exec, void *out)
 {
-    graph_exec *const exec = graph_exec_get(handle);
-    if (exec == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    graph_exec_destroy(exec);
+    (void)out;
+    graph_exec_destroy(state, exec);
     return CUDA_OK;
 }
 
-CUDA_ENTRY(int, cudaGraphLaunch)(void *handle, void *stream_handle)
+CUDA_ENTRY(int, cudaGraphExecDestroy)(void *exec)
 {
-    standin *const state = standin_open();
-    graph_exec *const exec = graph_exec_get(handle);
+    return with_exec(exec, NULL, destroy_exec);
+}
+
+static cuda_status launch(standin *state, graph_exec *exec, void *handle)
+{
     standin_stream *stream = NULL;
-    cuda_status status = exec == NULL ? CUDA_INVALID_VALUE : CUDA_OK;
-    if (status == CUDA_OK) {
-        status = stream_get(state, stream_handle, &stream);
-    }
-    if (status == CUDA_OK) {
-        status = graph_launch(state, exec, stream);
-    }
-    standin_close(state);
-    return standin_result(status);
+    const cuda_status status = stream_get(state, handle, &stream);
+    return status == CUDA_OK ? graph_launch(state, exec, stream) : status;
+}
+
+CUDA_ENTRY(int, cudaGraphLaunch)(void *exec, void *stream)
+{
+    return with_exec(exec, stream, launch);
+}
+
+static cuda_status upload(standin *state, graph_exec *exec, void *stream)
+{
+    (void)state;
+    (void)exec;
+    (void)stream;
+    return CUDA_OK;
 }
 
 CUDA_ENTRY(int, cudaGraphUpload)(void *exec, void *stream)
 {
-    (void)stream;
-    return standin_result(graph_exec_get(exec) == NULL ? CUDA_INVALID_VALUE : CUDA_OK);
+    return with_exec(exec, stream, upload);
 }
 
-CUDA_ENTRY(int, cudaGraphDebugDotPrint)(void *handle, const char *path, unsigned flags)
+static cuda_status print(standin *state, standin_graph *graph, void *path)
 {
-    (void)flags;
-    const standin_graph *const graph = graph_get(handle);
-    FILE *const file = graph == NULL ? NULL : fopen(path, "w");
+    (void)state;
+    FILE *const file = fopen(path, "w");
     if (file == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
+        return CUDA_INVALID_VALUE;
     }
     fputs("digraph allot {\n", file);
     for (uint64_t i = 0; i < graph->node_count; i++) {
@@ -360,8 +313,16 @@ CUDA_ENTRY(int, cudaGraphDebugDotPrint)(void *handle, const char *path, unsigned
         }
     }
     fputs("}\n", file);
-    return standin_result(fclose(file) == 0 ? CUDA_OK : CUDA_INVALID_VALUE);
+    return fclose(file) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
 }
+
+CUDA_ENTRY(int, cudaGraphDebugDotPrint)(void *graph, char *path, unsigned flags)
+{
+    (void)flags;
+    return with_graph(graph, path, print);
+}
+
+/* ---- objects of the program ---- */
 
 CUDA_ENTRY(int, cudaUserObjectCreate)
 (void **out, void *pointer, void (*destroy)(void *), unsigned references, unsigned flags)
@@ -399,7 +360,7 @@ CUDA_ENTRY(int, cudaGraphRetainUserObject)
 {
     enum { MOVE = 1 };
     standin *const state = standin_open();
-    standin_graph *const graph = graph_get(graph_handle);
+    standin_graph *const graph = graph_get(state, graph_handle);
     graph_user_object *const object = graph_object_get(object_handle);
     const cuda_status status = graph == NULL || object == NULL
                                    ? CUDA_INVALID_VALUE
@@ -408,13 +369,21 @@ CUDA_ENTRY(int, cudaGraphRetainUserObject)
     return standin_result(status);
 }
 
+static cuda_status give_condition(standin *state, standin_graph *graph, void *out)
+{
+    const unsigned long long one = 1;
+    (void)state;
+    (void)graph;
+    memcpy(out, &one, sizeof one);
+    return CUDA_OK;
+}
+
 CUDA_ENTRY(int, cudaGraphConditionalHandleCreate)
 (unsigned long long *out, void *graph, unsigned value, unsigned flags)
 {
     (void)value;
     (void)flags;
-    *out = 1;
-    return standin_result(graph_get(graph) == NULL ? CUDA_INVALID_VALUE : CUDA_OK);
+    return with_graph(graph, out, give_condition);
 }
 
 CUDA_ENTRY(int, cudaDeviceGetGraphMemAttribute)(int device, int attribute, void *value)

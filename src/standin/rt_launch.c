@@ -103,49 +103,23 @@ CUDA_ENTRY(int, __cudaGetKernel)(const void **kernel, const void *function)
     return CUDA_OK;
 }
 
-CUDA_ENTRY(int, __cudaLaunchKernel)
-(const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
- void *stream)
-{
-    (void)grid;
-    (void)block;
-    (void)arguments;
-    (void)shared_size;
-    return launch_on(stream, kernel);
-}
+/* The entries that start a kernel differ in name only: of their arguments the stream counts. */
+#define LAUNCH_ENTRY(name, default_stream)                                                         \
+    CUDA_ENTRY(int, name)                                                                          \
+    (const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,    \
+     void *stream)                                                                                 \
+    {                                                                                              \
+        (void)grid;                                                                                \
+        (void)block;                                                                               \
+        (void)arguments;                                                                           \
+        (void)shared_size;                                                                         \
+        return launch_on(stream == NULL ? (default_stream) : stream, kernel);                      \
+    }
 
-CUDA_ENTRY(int, __cudaLaunchKernel_ptsz)
-(const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
- void *stream)
-{
-    (void)grid;
-    (void)block;
-    (void)arguments;
-    (void)shared_size;
-    return launch_on(stream, kernel);
-}
-
-CUDA_ENTRY(int, cudaLaunchKernel)
-(const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
- void *stream)
-{
-    (void)grid;
-    (void)block;
-    (void)arguments;
-    (void)shared_size;
-    return launch_on(stream, kernel);
-}
-
-CUDA_ENTRY(int, cudaLaunchCooperativeKernel)
-(const void *kernel, cuda_dim3 grid, cuda_dim3 block, void **arguments, size_t shared_size,
- void *stream)
-{
-    (void)grid;
-    (void)block;
-    (void)arguments;
-    (void)shared_size;
-    return launch_on(stream, kernel);
-}
+LAUNCH_ENTRY(__cudaLaunchKernel, NULL)
+LAUNCH_ENTRY(__cudaLaunchKernel_ptsz, (void *)2) /* cudaStreamPerThread */
+LAUNCH_ENTRY(cudaLaunchKernel, NULL)
+LAUNCH_ENTRY(cudaLaunchCooperativeKernel, NULL)
 
 CUDA_ENTRY(int, cudaLaunchKernelExC)
 (const cuda_launch_config *config, const void *kernel, void **arguments)

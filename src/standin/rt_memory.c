@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* CUDA runtime: device memory, host memory, pools, memory of other processes. */
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,24 +47,60 @@ CUDA_ENTRY(int, cudaMallocPitch)(void **out, size_t *pitch, size_t width, size_t
     return cudaMalloc(out, *pitch * height);
 }
 
+/** Freeing waits for the device that the memory is of, as on real hardware. */
+static cuda_status free_plain(standin *state, uint64_t address)
+{
+    const memory_block *const block = memory_find(state, address);
+    const uint64_t id = block->id;
+    if (block->address != address) {
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "0x%" PRIx64 " is freed, which lies inside an allocation", address);
+    }
+    const cuda_status status = stream_synchronize_device(state, block->device);
+    if (status != CUDA_OK) {
+        return status;
+    }
+    const uint32_t index = memory_index(state, address); /* the wait gave the lock up */
+    if (index == ALLOT_NONE || state->memory.blocks[index].id != id) {
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE, "0x%" PRIx64 " is freed by two threads",
+                           address);
+    }
+    uint32_t user = 0;
+    if (state->config.has_bytes && !use_is_over(state, index, NULL, &user)) {
+        (void)rule_broken(state, NULL, CUDA_OK,
+                          "0x%" PRIx64 " is freed while stream %u of another device may use it",
+                          address, user + 1);
+        queue_pause(state);
+    }
+    return memory_release(state, address, MEMORY_PLAIN);
+}
+
+static cuda_status free_any(standin *state, void *pointer)
+{
+    const uint64_t address = (uintptr_t)pointer;
+    const memory_block *const block = memory_find(state, address);
+    if (block != NULL && block->kind == MEMORY_PLAIN) {
+        return free_plain(state, address);
+    }
+    if (block != NULL && block->kind == MEMORY_POOLED) {
+        return pool_free_now(state, address);
+    }
+    const host_range *const range = host_find(&state->host, address);
+    if (range != NULL && range->kind == HOST_MANAGED) {
+        const cuda_status status = stream_synchronize_all(state);
+        return status == CUDA_OK ? host_free(&state->host, pointer, HOST_MANAGED) : status;
+    }
+    return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                       "%p is freed, which is no allocation or was freed before", pointer);
+}
+
 CUDA_ENTRY(int, cudaFree)(void *pointer)
 {
     if (pointer == NULL) {
         return CUDA_OK;
     }
     standin *const state = standin_open();
-    /* Freeing waits for the device, as on real hardware. */
-    cuda_status status = memory_release(state, (uintptr_t)pointer, MEMORY_PLAIN);
-    if (status == CUDA_OK) {
-        stream_synchronize_device(state, current_device());
-    } else if (host_free(&state->host, pointer, HOST_MANAGED) == CUDA_OK) {
-        status = CUDA_OK;
-    } else {
-        standin_stream *stream = NULL;
-        if (stream_get(state, NULL, &stream) == CUDA_OK) {
-            status = pool_free(state, (uintptr_t)pointer, stream);
-        }
-    }
+    const cuda_status status = free_any(state, pointer);
     standin_close(state);
     return standin_result(status);
 }
@@ -120,7 +156,10 @@ CUDA_ENTRY(int, cudaPointerGetAttributes)(cuda_pointer_attributes *out, const vo
 static int allocate_host(void **out, size_t size, host_kind kind)
 {
     standin *const state = standin_open();
-    const cuda_status status = host_allocate(&state->host, size, current_device(), kind, out);
+    cuda_status status = standin_may_fail(state);
+    if (status == CUDA_OK) {
+        status = host_allocate(&state->host, size, current_device(), kind, out);
+    }
     standin_close(state);
     return standin_result(status);
 }
@@ -142,13 +181,27 @@ CUDA_ENTRY(int, cudaMallocManaged)(void **out, size_t size, unsigned flags)
     return size == 0 ? standin_result(CUDA_INVALID_VALUE) : allocate_host(out, size, HOST_MANAGED);
 }
 
+/**
+ * With real bytes: wait for what may use host memory before it goes. That cudaFreeHost() waits is
+ * not documented; a worker that met unmapped memory would end the process.
+ */
+static cuda_status wait_for_host(standin *state, const void *pointer)
+{
+    return state->config.has_bytes && host_find(&state->host, (uintptr_t)pointer) != NULL
+               ? stream_synchronize_all(state)
+               : CUDA_OK;
+}
+
 CUDA_ENTRY(int, cudaFreeHost)(void *pointer)
 {
     if (pointer == NULL) {
         return CUDA_OK;
     }
     standin *const state = standin_open();
-    const cuda_status status = host_free(&state->host, pointer, HOST_PINNED);
+    cuda_status status = wait_for_host(state, pointer);
+    if (status == CUDA_OK) {
+        status = host_free(&state->host, pointer, HOST_PINNED);
+    }
     standin_close(state);
     return standin_result(status);
 }
@@ -157,7 +210,10 @@ CUDA_ENTRY(int, cudaHostRegister)(void *pointer, size_t size, unsigned flags)
 {
     (void)flags;
     standin *const state = standin_open();
-    const cuda_status status = host_register(&state->host, pointer, size, current_device());
+    cuda_status status = standin_may_fail(state);
+    if (status == CUDA_OK) {
+        status = host_register(&state->host, pointer, size, current_device());
+    }
     standin_close(state);
     return standin_result(status);
 }
@@ -165,7 +221,10 @@ CUDA_ENTRY(int, cudaHostRegister)(void *pointer, size_t size, unsigned flags)
 CUDA_ENTRY(int, cudaHostUnregister)(void *pointer)
 {
     standin *const state = standin_open();
-    const cuda_status status = host_unregister(&state->host, pointer);
+    cuda_status status = wait_for_host(state, pointer);
+    if (status == CUDA_OK) {
+        status = host_unregister(&state->host, pointer);
+    }
     standin_close(state);
     return standin_result(status);
 }
@@ -199,8 +258,8 @@ static int get_pool(void **out, int device,
     standin *const state = standin_open();
     standin_pool *pool = NULL;
     const cuda_status status = get(state, (uint32_t)device, &pool);
+    *out = status == CUDA_OK ? pool->handle : NULL;
     standin_close(state);
-    *out = pool;
     return standin_result(status);
 }
 
@@ -214,16 +273,35 @@ CUDA_ENTRY(int, cudaDeviceGetMemPool)(void **out, int device)
     return get_pool(out, device, pool_current);
 }
 
-CUDA_ENTRY(int, cudaDeviceSetMemPool)(int device, void *handle)
+/** Find the pool of a handle and do something with it, under the lock. */
+static int with_pool(void *handle, void *out,
+                     cuda_status (*act)(standin *state, standin_pool *pool, void *out))
 {
-    standin_pool *const pool = pool_get(handle);
-    if (pool == NULL || device < 0 || (uint32_t)device != pool->device) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
     standin *const state = standin_open();
-    state->pools.current[device] = pool;
+    standin_pool *const pool = pool_get(state, handle);
+    cuda_status status = CUDA_INVALID_VALUE;
+    if (pool != NULL) {
+        status = act(state, pool, out);
+    } else if (handle != NULL) {
+        status = rule_broken(state, NULL, CUDA_INVALID_HANDLE,
+                             "%p is not a memory pool, or one that was destroyed", handle);
+    }
     standin_close(state);
+    return standin_result(status);
+}
+
+static cuda_status make_current(standin *state, standin_pool *pool, void *device)
+{
+    if (*(const int *)device < 0 || *(const uint32_t *)device != pool->device) {
+        return CUDA_INVALID_VALUE;
+    }
+    state->pools.current[pool->device] = pool;
     return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaDeviceSetMemPool)(int device, void *pool)
+{
+    return with_pool(pool, &device, make_current);
 }
 
 CUDA_ENTRY(int, cudaMemPoolCreate)(void **out, const cuda_allocation_properties *properties)
@@ -232,87 +310,104 @@ CUDA_ENTRY(int, cudaMemPoolCreate)(void **out, const cuda_allocation_properties 
                                           : standin_result(CUDA_INVALID_VALUE);
 }
 
-CUDA_ENTRY(int, cudaMemPoolDestroy)(void *handle)
+static cuda_status destroy_pool(standin *state, standin_pool *pool, void *out)
 {
-    standin_pool *const pool = pool_get(handle);
-    if (pool == NULL || pool->is_default) {
-        return standin_result(CUDA_INVALID_VALUE);
+    (void)out;
+    if (pool->is_default) {
+        return CUDA_INVALID_VALUE;
     }
-    standin *const state = standin_open();
     pool_destroy(state, pool);
-    standin_close(state);
     return CUDA_OK;
 }
 
-CUDA_ENTRY(int, cudaMemPoolGetAttribute)(void *handle, int attribute, void *value)
+CUDA_ENTRY(int, cudaMemPoolDestroy)(void *pool)
 {
-    const standin_pool *const pool = pool_get(handle);
-    if (pool == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    standin *const state = standin_open();
-    const cuda_status status = pool_get_attribute(pool, attribute, value);
-    standin_close(state);
-    return standin_result(status);
+    return with_pool(pool, NULL, destroy_pool);
 }
 
-CUDA_ENTRY(int, cudaMemPoolSetAttribute)(void *handle, int attribute, void *value)
+typedef struct pool_attribute {
+    int number;
+    void *value;
+} pool_attribute;
+
+static cuda_status get_attribute(standin *state, standin_pool *pool, void *out)
 {
-    standin_pool *const pool = pool_get(handle);
-    if (pool == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    standin *const state = standin_open();
-    const cuda_status status = pool_set_attribute(pool, attribute, value);
-    standin_close(state);
-    return standin_result(status);
+    const pool_attribute *const attribute = out;
+    (void)state;
+    return pool_get_attribute(pool, attribute->number, attribute->value);
 }
 
-CUDA_ENTRY(int, cudaMemPoolTrimTo)(void *handle, size_t keep)
+CUDA_ENTRY(int, cudaMemPoolGetAttribute)(void *pool, int number, void *value)
 {
-    standin_pool *const pool = pool_get(handle);
-    if (pool == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    standin *const state = standin_open();
-    pool_trim(state, pool, keep);
-    standin_close(state);
+    pool_attribute attribute = {number, value};
+    return with_pool(pool, &attribute, get_attribute);
+}
+
+static cuda_status set_attribute(standin *state, standin_pool *pool, void *out)
+{
+    const pool_attribute *const attribute = out;
+    (void)state;
+    return pool_set_attribute(pool, attribute->number, attribute->value);
+}
+
+CUDA_ENTRY(int, cudaMemPoolSetAttribute)(void *pool, int number, void *value)
+{
+    pool_attribute attribute = {number, value};
+    return with_pool(pool, &attribute, set_attribute);
+}
+
+static cuda_status trim(standin *state, standin_pool *pool, void *keep)
+{
+    pool_trim(state, pool, *(const size_t *)keep);
     return CUDA_OK;
 }
 
-CUDA_ENTRY(int, cudaMemPoolSetAccess)(void *handle, const cuda_access *access, size_t count)
+CUDA_ENTRY(int, cudaMemPoolTrimTo)(void *pool, size_t keep)
+{
+    return with_pool(pool, &keep, trim);
+}
+
+static cuda_status ignore_access(standin *state, standin_pool *pool, void *out)
+{
+    (void)state;
+    (void)pool;
+    (void)out;
+    return CUDA_OK;
+}
+
+CUDA_ENTRY(int, cudaMemPoolSetAccess)(void *pool, const cuda_access *access, size_t count)
 {
     (void)access;
     (void)count;
-    return standin_result(pool_get(handle) == NULL ? CUDA_INVALID_VALUE : CUDA_OK);
+    return with_pool(pool, NULL, ignore_access);
 }
 
-static cuda_status allocate_pooled(standin *state, void *handle, size_t size, void *stream_handle,
-                                   void **out)
+/** A request to a pool. */
+typedef struct pooled_request {
+    size_t size;
+    void *stream;
+    void *pointer; /**< The answer; NULL on failure. */
+} pooled_request;
+
+static cuda_status allocate_pooled(standin *state, standin_pool *pool, void *out)
 {
-    standin_pool *pool = pool_get(handle);
+    pooled_request *const request = out;
     standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, stream_handle, &stream);
-    if (status == CUDA_OK && pool == NULL) {
-        status = pool_current(state, current_device(), &pool);
-    }
     uint64_t address = 0;
+    cuda_status status = stream_get(state, request->stream, &stream);
     if (status == CUDA_OK) {
-        status = pool_allocate(state, pool, size, stream, &address);
+        status = pool_allocate(state, pool, request->size, stream, &address);
     }
-    *out = pointer_of(status == CUDA_OK ? address : 0);
+    request->pointer = pointer_of(status == CUDA_OK ? address : 0);
     return status;
 }
 
 CUDA_ENTRY(int, cudaMallocFromPoolAsync)(void **out, size_t size, void *pool, void *stream)
 {
-    if (pool_get(pool) == NULL) {
-        return standin_result(CUDA_INVALID_VALUE);
-    }
-    standin *const state = standin_open();
-    const cuda_status status = allocate_pooled(state, pool, size, stream, out);
-    standin_close(state);
-    return standin_result(status);
+    pooled_request request = {.size = size, .stream = stream};
+    const int status = with_pool(pool, &request, allocate_pooled);
+    *out = request.pointer;
+    return status;
 }
 
 CUDA_ENTRY(int, cudaMallocAsync)(void **out, size_t size, void *stream)
@@ -321,28 +416,36 @@ CUDA_ENTRY(int, cudaMallocAsync)(void **out, size_t size, void *stream)
         *out = NULL;
         return CUDA_OK;
     }
+    pooled_request request = {.size = size, .stream = stream};
+    standin_pool *pool = NULL;
     standin *const state = standin_open();
-    const cuda_status status = allocate_pooled(state, NULL, size, stream, out);
+    cuda_status status = pool_current(state, current_device(), &pool);
+    if (status == CUDA_OK) {
+        status = allocate_pooled(state, pool, &request);
+    }
     standin_close(state);
+    *out = request.pointer;
     return standin_result(status);
 }
 
-CUDA_ENTRY(int, cudaFreeAsync)(void *pointer, void *stream_handle)
+static cuda_status free_pooled(standin *state, standin_stream *stream, void *pointer)
 {
-    if (pointer == NULL) {
-        return CUDA_OK;
+    const uint64_t address = (uintptr_t)pointer;
+    const memory_block *const block = memory_find(state, address);
+    if (block != NULL && block->kind == MEMORY_POOLED && block->address == address) {
+        return pool_free(state, address, stream);
     }
-    standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, stream_handle, &stream);
-    if (status == CUDA_OK) {
-        status = pool_free(state, (uintptr_t)pointer, stream);
-        if (status != CUDA_OK) {
-            status = memory_release(state, (uintptr_t)pointer, MEMORY_PLAIN);
-        }
+    if (block != NULL && block->kind == MEMORY_PLAIN && !state->config.has_bytes) {
+        return memory_release(state, address, MEMORY_PLAIN);
     }
-    standin_close(state);
-    return standin_result(status);
+    return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                       "cudaFreeAsync of %p, which no pool allocated or which was freed before",
+                       pointer);
+}
+
+CUDA_ENTRY(int, cudaFreeAsync)(void *pointer, void *stream)
+{
+    return pointer == NULL ? CUDA_OK : stream_with(stream, pointer, free_pooled);
 }
 
 /* ---- memory of other processes ---- */
@@ -395,7 +498,8 @@ static cuda_status open_foreign(standin *state, const ipc_handle *own, uint64_t 
                                 .extent = extent,
                                 .device = own->device,
                                 .kind = MEMORY_IMPORTED,
-                                .is_readable = true};
+                                .readers = UINT64_MAX,
+                                .writers = UINT64_MAX};
     const cuda_status status = memory_enter(state, &block, NULL);
     if (status != CUDA_OK) {
         (void)!address_give(&state->space, *address, extent);

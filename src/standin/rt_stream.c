@@ -11,8 +11,10 @@ CUDA_ENTRY(int, cudaStreamCreateWithPriority)(void **out, unsigned flags, int pr
 {
     standin *const state = standin_open();
     standin_stream *stream = NULL;
-    const cuda_status status =
-        stream_create(state, standin_this_thread()->device, flags, priority, &stream);
+    cuda_status status = state->broken;
+    if (status == CUDA_OK) {
+        status = stream_create(state, standin_this_thread()->device, flags, priority, &stream);
+    }
     standin_close(state);
     *out = stream;
     return standin_result(status);
@@ -28,9 +30,8 @@ CUDA_ENTRY(int, cudaStreamCreate)(void **out)
     return cudaStreamCreateWithPriority(out, 0, 0);
 }
 
-/** Find the stream of a handle and do something with it, under the lock. */
-static int with_stream(void *handle, void *out,
-                       cuda_status (*act)(standin *state, standin_stream *stream, void *out))
+int stream_with(void *handle, void *out,
+                cuda_status (*act)(standin *state, standin_stream *stream, void *out))
 {
     standin *const state = standin_open();
     standin_stream *stream = NULL;
@@ -50,7 +51,7 @@ static cuda_status destroy(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamDestroy)(void *stream)
 {
-    return with_stream(stream, NULL, destroy);
+    return stream_with(stream, NULL, destroy);
 }
 
 /* So many questions in so many milliseconds, with no work in between, are a loop that waits. */
@@ -80,15 +81,16 @@ static cuda_status query(standin *state, standin_stream *stream, void *out)
     if (stream->capture != NULL) {
         return CUDA_CAPTURE_UNSUPPORTED;
     }
-    if (!stream_is_finished(state, stream) && is_waiting(state, stream)) {
-        stream_synchronize(state, stream);
+    if (!state->config.has_bytes && !stream_is_finished(state, stream) &&
+        is_waiting(state, stream)) {
+        (void)stream_synchronize(state, stream);
     }
     return stream_is_finished(state, stream) ? CUDA_OK : CUDA_NOT_READY;
 }
 
 CUDA_ENTRY(int, cudaStreamQuery)(void *stream)
 {
-    return with_stream(stream, NULL, query);
+    return stream_with(stream, NULL, query);
 }
 
 static cuda_status synchronize(standin *state, standin_stream *stream, void *out)
@@ -97,23 +99,22 @@ static cuda_status synchronize(standin *state, standin_stream *stream, void *out
     if (stream->capture != NULL) {
         return CUDA_CAPTURE_UNSUPPORTED;
     }
-    stream_synchronize(state, stream);
-    return CUDA_OK;
+    return stream_synchronize(state, stream);
 }
 
 CUDA_ENTRY(int, cudaStreamSynchronize)(void *stream)
 {
     const cuda_status status = nccl_wait_stream(stream);
-    return status != CUDA_OK ? standin_result(status) : with_stream(stream, NULL, synchronize);
+    return status != CUDA_OK ? standin_result(status) : stream_with(stream, NULL, synchronize);
 }
 
 CUDA_ENTRY(int, cudaDeviceSynchronize)(void)
 {
-    const cuda_status status = nccl_wait_device(standin_this_thread()->device);
+    const cuda_status waited = nccl_wait_device(standin_this_thread()->device);
     standin *const state = standin_open();
-    stream_synchronize_device(state, standin_this_thread()->device);
+    const cuda_status status = stream_synchronize_device(state, standin_this_thread()->device);
     standin_close(state);
-    return standin_result(status);
+    return standin_result(status == CUDA_OK ? waited : status);
 }
 
 static cuda_status get_priority(standin *state, standin_stream *stream, void *out)
@@ -125,7 +126,7 @@ static cuda_status get_priority(standin *state, standin_stream *stream, void *ou
 
 CUDA_ENTRY(int, cudaStreamGetPriority)(void *stream, int *priority)
 {
-    return with_stream(stream, priority, get_priority);
+    return stream_with(stream, priority, get_priority);
 }
 
 static cuda_status get_flags(standin *state, standin_stream *stream, void *out)
@@ -137,7 +138,7 @@ static cuda_status get_flags(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamGetFlags)(void *stream, unsigned *flags)
 {
-    return with_stream(stream, flags, get_flags);
+    return stream_with(stream, flags, get_flags);
 }
 
 static cuda_status get_id(standin *state, standin_stream *stream, void *out)
@@ -149,7 +150,7 @@ static cuda_status get_id(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamGetId)(void *stream, unsigned long long *id)
 {
-    return with_stream(stream, id, get_id);
+    return stream_with(stream, id, get_id);
 }
 
 static cuda_status get_device(standin *state, standin_stream *stream, void *out)
@@ -161,7 +162,7 @@ static cuda_status get_device(standin *state, standin_stream *stream, void *out)
 
 CUDA_ENTRY(int, cudaStreamGetDevice)(void *stream, int *device)
 {
-    return with_stream(stream, device, get_device);
+    return stream_with(stream, device, get_device);
 }
 
 CUDA_ENTRY(int, cudaDeviceGetStreamPriorityRange)(int *least, int *greatest)
@@ -173,33 +174,37 @@ CUDA_ENTRY(int, cudaDeviceGetStreamPriorityRange)(int *least, int *greatest)
 
 /* ---- callbacks ---- */
 
-static int add_callback(void *handle, const stream_callback *callback)
+static cuda_status call(standin *state, standin_stream *stream, void *out)
 {
-    standin *const state = standin_open();
-    standin_stream *stream = NULL;
-    cuda_status status = stream_get(state, handle, &stream);
-    if (status == CUDA_OK) {
-        status = stream_call(state, stream, callback);
-    }
-    standin_close(state);
-    return standin_result(status);
+    return stream_call(state, stream, out);
 }
 
 CUDA_ENTRY(int, cudaLaunchHostFunc)(void *stream, void (*run)(void *), void *data)
 {
-    const stream_callback callback = {.run = run, .data = data};
-    return add_callback(stream, &callback);
+    stream_callback callback = {.run = run, .data = data};
+    return stream_with(stream, &callback, call);
 }
 
 CUDA_ENTRY(int, cudaStreamAddCallback)
 (void *stream, void (*run)(void *, int, void *), void *data, unsigned flags)
 {
     (void)flags;
-    const stream_callback callback = {.run_with_stream = run, .data = data, .stream = stream};
-    return add_callback(stream, &callback);
+    stream_callback callback = {.run_with_stream = run, .data = data, .stream = stream};
+    return stream_with(stream, &callback, call);
 }
 
 /* ---- events ---- */
+
+/** The event of a handle; NULL, and the rule that this breaks, for another. */
+static standin_event *get_event(standin *state, const void *handle)
+{
+    standin_event *const event = event_get(state, handle);
+    if (event == NULL) {
+        (void)rule_broken(state, NULL, CUDA_INVALID_HANDLE,
+                          "%p is not an event, or one that was destroyed", handle);
+    }
+    return event;
+}
 
 CUDA_ENTRY(int, cudaEventCreateWithFlags)(void **out, unsigned flags)
 {
@@ -207,7 +212,7 @@ CUDA_ENTRY(int, cudaEventCreateWithFlags)(void **out, unsigned flags)
     standin_event *event = NULL;
     const cuda_status status = event_create(state, standin_this_thread()->device, flags, &event);
     standin_close(state);
-    *out = event;
+    *out = status == CUDA_OK ? event->handle : NULL;
     return standin_result(status);
 }
 
@@ -219,7 +224,7 @@ CUDA_ENTRY(int, cudaEventCreate)(void **out)
 CUDA_ENTRY(int, cudaEventDestroy)(void *handle)
 {
     standin *const state = standin_open();
-    standin_event *const event = event_get(handle);
+    standin_event *const event = get_event(state, handle);
     if (event != NULL) {
         event_destroy(state, event);
     }
@@ -233,7 +238,7 @@ static int with_both(void *event_handle, void *stream_handle,
                                         standin_stream *stream))
 {
     standin *const state = standin_open();
-    standin_event *const event = event_get(event_handle);
+    standin_event *const event = get_event(state, event_handle);
     standin_stream *stream = NULL;
     cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : CUDA_OK;
     if (status == CUDA_OK) {
@@ -282,6 +287,9 @@ static bool is_watching(void)
 static cuda_status query_event(standin *state, const standin_event *event)
 {
     const cuda_status status = event_query(state, event);
+    if (state->config.has_bytes) {
+        return status; /* the work does get done */
+    }
     if (status != CUDA_NOT_READY || is_watching()) {
         return status == CUDA_NOT_READY ? CUDA_OK : status;
     }
@@ -292,7 +300,7 @@ CUDA_ENTRY(int, cudaEventQuery)(void *handle)
 {
     nccl_nudge();
     standin *const state = standin_open();
-    const standin_event *const event = event_get(handle);
+    const standin_event *const event = get_event(state, handle);
     const cuda_status status = event == NULL ? CUDA_INVALID_HANDLE : query_event(state, event);
     standin_close(state);
     return standin_result(status);
@@ -302,18 +310,19 @@ CUDA_ENTRY(int, cudaEventSynchronize)(void *handle)
 {
     const cuda_status waited = nccl_wait_event(handle);
     standin *const state = standin_open();
-    const standin_event *const event = event_get(handle);
+    const standin_event *const event = get_event(state, handle);
     const cuda_status status =
         event == NULL ? CUDA_INVALID_HANDLE : event_synchronize(state, event);
     standin_close(state);
     return standin_result(status == CUDA_OK ? waited : status);
 }
 
-static cuda_status elapsed(const standin *state, void *start, void *end, float *milliseconds)
+static cuda_status elapsed(standin *state, void *start, void *end, float *milliseconds)
 {
-    const standin_event *const first = event_get(start);
-    const standin_event *const last = event_get(end);
-    if (first == NULL || last == NULL || !first->is_recorded || !last->is_recorded) {
+    const standin_event *const first = get_event(state, start);
+    const standin_event *const last = get_event(state, end);
+    if (first == NULL || last == NULL || !first->is_recorded || !last->is_recorded ||
+        first->device != last->device) {
         return CUDA_INVALID_HANDLE;
     }
     *milliseconds = 1.0f; /* nothing runs, so there is no time to tell; dividing by it must work */
@@ -336,7 +345,10 @@ CUDA_ENTRY(int, cudaEventElapsedTime_v2)(float *milliseconds, void *start, void 
 CUDA_ENTRY(int, cudaIpcGetEventHandle)(cuda_ipc_handle *handle, void *event)
 {
     memset(handle, 0, sizeof *handle);
-    return standin_result(event_get(event) == NULL ? CUDA_INVALID_HANDLE : CUDA_OK);
+    standin *const state = standin_open();
+    const bool is_event = get_event(state, event) != NULL;
+    standin_close(state);
+    return standin_result(is_event ? CUDA_OK : CUDA_INVALID_HANDLE);
 }
 
 CUDA_ENTRY(int, cudaIpcOpenEventHandle)(void **event, cuda_ipc_handle handle)

@@ -19,6 +19,7 @@ int cudaHostRegister(void *pointer, size_t size, unsigned flags);
 int cudaHostUnregister(void *pointer);
 int cudaMemGetInfo(size_t *free, size_t *total);
 int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, void *stream);
+int cudaMemset(void *to, int value, size_t size);
 int cudaMemcpy(void *to, const void *from, size_t size, int kind);
 int cudaMemsetAsync(void *to, int value, size_t size, void *stream);
 int cudaMallocAsync(void **out, size_t size, void *stream);
@@ -44,6 +45,30 @@ int cudaLaunchHostFunc(void *stream, void (*run)(void *), void *data);
 int cudaIpcGetMemHandle(cuda_ipc_handle *handle, void *pointer);
 int cudaIpcOpenMemHandle(void **out, cuda_ipc_handle handle, unsigned flags);
 int cudaIpcCloseMemHandle(void *pointer);
+
+/** Find the stream of a handle and do something with it, under the lock. */
+int stream_with(void *handle, void *out,
+                cuda_status (*act)(standin *state, standin_stream *stream, void *out));
+
+/** Numbers of cudaMemcpyKind. */
+enum {
+    COPY_HOST_TO_HOST = 0,
+    COPY_HOST_TO_DEVICE = 1,
+    COPY_DEVICE_TO_HOST = 2,
+    COPY_DEVICE_TO_DEVICE = 3,
+    COPY_ANY = 4,
+};
+
+/** What a copy is asked for beside its places. */
+typedef struct copy_manner {
+    int kind;          /**< One of the above. */
+    bool is_blocking;  /**< cudaMemcpy rather than cudaMemcpyAsync. */
+    bool is_read_late; /**< The source is read when the copy's turn comes, pageable or not. */
+} copy_manner;
+
+/** Put a copy, a fill on a stream; what all entries that copy or fill are made of. */
+int copy_on(standin_task task, void *stream, const copy_manner *manner);
+int fill_on(standin_task task, void *stream, bool is_blocking);
 
 /**
  * Count a launch on a stream; the common part of everything that starts a kernel. `kernel` is the

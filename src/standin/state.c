@@ -13,6 +13,8 @@ enum { EXIT_SETTINGS = 78 };
 static standin the;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local standin_thread this_thread;
+static pthread_key_t thread_key;
+static void leave_thread(void *thread);
 
 static void refuse(void)
 {
@@ -31,6 +33,27 @@ static void after_fork(void)
     pthread_mutex_unlock(&the.lock);
 }
 
+/* The threads that do the work stay with the parent: as on real hardware, CUDA does not survive a
+ * fork, and a child that goes on is told. */
+static void after_fork_in_child(void)
+{
+    if (the.queues.has_threads) {
+        the.queues.has_threads = false;
+        the.queues.moving = 0;
+        the.broken = CUDA_NOT_INITIALIZED;
+    }
+    pthread_mutex_unlock(&the.lock);
+}
+
+static void stop(void)
+{
+    if (the.config.has_bytes) {
+        pthread_mutex_lock(&the.lock);
+        queue_stop(&the);
+        pthread_mutex_unlock(&the.lock);
+    }
+}
+
 static void set_up(void)
 {
     pthread_mutex_init(&the.lock, NULL);
@@ -40,8 +63,13 @@ static void set_up(void)
         refuse();
     }
     memory_init(&the.memory, &the.config);
+    pthread_key_create(&thread_key, leave_thread);
+    queue_init(&the.queues, the.config.delay);
+    the.fail_left = the.config.fail_at;
+    the.fail_status = (cuda_status)the.config.fail_status;
     fault_install(&the);
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    atexit(stop);
     atexit(report_write);
 }
 
@@ -50,15 +78,6 @@ standin *standin_open(void)
     pthread_once(&once, set_up);
     pthread_mutex_lock(&the.lock);
     return &the;
-}
-
-static void run_callback(const stream_callback *callback)
-{
-    if (callback->run != NULL) {
-        callback->run(callback->data);
-    } else {
-        callback->run_with_stream(callback->stream, CUDA_OK, callback->data);
-    }
 }
 
 void standin_close(standin *state)
@@ -70,7 +89,7 @@ void standin_close(standin *state)
     }
     pthread_mutex_unlock(&state->lock);
     for (uint64_t i = 0; i < count; i++) {
-        run_callback(&due[i]);
+        callback_run(&due[i]);
     }
     free(due);
 }
@@ -84,6 +103,26 @@ const standin_config *standin_settings(void)
 standin_thread *standin_this_thread(void)
 {
     return &this_thread;
+}
+
+/* A thread that used its default streams ends. */
+static void leave_thread(void *thread)
+{
+    standin_thread *const own = thread;
+    standin *const state = standin_open();
+    for (unsigned i = 0; i < STANDIN_DEVICES_MAX; i++) {
+        if (own->streams[i] != NULL) {
+            (void)stream_destroy(state, own->streams[i]);
+            own->streams[i] = NULL;
+        }
+    }
+    standin_close(state);
+}
+
+standin_stream **standin_thread_stream(uint32_t device)
+{
+    (void)pthread_setspecific(thread_key, &this_thread);
+    return &this_thread.streams[device];
 }
 
 cuda_status standin_result(cuda_status status)
@@ -111,6 +150,22 @@ bool allot_standin_memory(unsigned device, uint64_t *used, uint64_t *total)
     }
     standin_close(state);
     return true;
+}
+
+void allot_standin_fail(uint64_t calls, int status)
+{
+    standin *const state = standin_open();
+    state->fail_left = calls;
+    state->fail_status = (cuda_status)status;
+    standin_close(state);
+}
+
+uint64_t allot_standin_rules_broken(void)
+{
+    standin *const state = standin_open();
+    const uint64_t count = state->rules_broken;
+    standin_close(state);
+    return count;
 }
 
 const standin_config *allot_standin_settings(void)

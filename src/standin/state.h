@@ -18,7 +18,10 @@
 #include "standin/host.h"
 #include "standin/memory.h"
 #include "standin/pool.h"
+#include "standin/queue.h"
+#include "standin/slot.h"
 #include "standin/stream.h"
+#include "standin/use.h"
 #include "standin/values.h"
 #include "standin/vmm.h"
 
@@ -32,6 +35,15 @@ typedef struct standin {
     stream_state streams;
     pool_state pools;
     value_state values;
+    slot_table events;
+    slot_table graphs;
+    slot_table execs;
+    queue_state queues; /**< The rest: with real bytes only. */
+    use_state uses;
+    cuda_status broken;    /**< Work failed: all calls from then on fail with this. */
+    uint64_t rules_broken; /**< So far. */
+    uint64_t fail_left;    /**< Calls until one fails; 0: none does. */
+    cuda_status fail_status;
 } standin;
 
 /** A thread that asks again and again whether the same thing is finished. */
@@ -48,6 +60,7 @@ typedef struct standin_thread {
     bool has_worked; /**< Put work on a stream. */
     standin_asking asking;
     cuda_status last_error;
+    standin_stream *streams[STANDIN_DEVICES_MAX]; /**< Its own default streams; NULL until used. */
 } standin_thread;
 
 /** Set up at the first call; lock. Ends the process with a message if the settings are wrong. */
@@ -64,8 +77,26 @@ __attribute__((visibility("default"))) const standin_config *allot_standin_setti
 
 standin_thread *standin_this_thread(void);
 
+/** Where this thread keeps its default stream of a device, which goes when the thread ends. */
+standin_stream **standin_thread_stream(uint32_t device);
+
+/** A call that can fail begins: what it has to fail with if that was asked for, else CUDA_OK. */
+static inline cuda_status standin_may_fail(standin *state)
+{
+    return state->fail_left != 0 && --state->fail_left == 0 ? state->fail_status : CUDA_OK;
+}
+
 /** Remember an error for cudaGetLastError(); returns it. */
 cuda_status standin_result(cuda_status status);
+
+/**
+ * For tests of programs: let the `calls`-th call from now that allocates, maps or puts work on a
+ * stream fail with `status`; 0 takes that back.
+ */
+__attribute__((visibility("default"))) void allot_standin_fail(uint64_t calls, int status);
+
+/** For the same: rules that were broken so far (bytes:real). */
+__attribute__((visibility("default"))) uint64_t allot_standin_rules_broken(void);
 
 /** Memory in use and in all of an installed device, for the NVML library. false: no such one. */
 __attribute__((visibility("default"))) bool allot_standin_memory(unsigned device, uint64_t *used,

@@ -9,12 +9,11 @@
 #include "standin/state.h"
 
 static const uint64_t STREAM_MARK = UINT64_C(0x616c6c6f74737472);
-static const uint64_t EVENT_MARK = UINT64_C(0x616c6c6f74657674);
 enum { FLAG_NON_BLOCKING = 1 };
 
 /* ---- clocks ---- */
 
-static bool clock_grow(stream_clock *clock, uint64_t count)
+bool clock_grow(stream_clock *clock, uint64_t count)
 {
     if (count <= clock->count) {
         return true;
@@ -41,7 +40,7 @@ static bool clock_merge(stream_clock *into, const stream_clock *from)
     return true;
 }
 
-static bool point_merge(stream_point *into, const stream_point *from)
+bool point_merge(stream_point *into, const stream_point *from)
 {
     if (from->tick > into->tick) {
         into->tick = from->tick;
@@ -125,35 +124,77 @@ static void finish_slot(standin *state, uint64_t slot, uint64_t number)
     }
 }
 
-static void finish_point(standin *state, const stream_point *point)
+void stream_observe(standin *state, const stream_point *point)
 {
+    uint64_t *const observed = state->streams.observed;
     for (uint64_t i = 0; i < point->clock.count; i++) {
-        finish_slot(state, i, point->clock.numbers[i]);
+        if (point->clock.numbers[i] > observed[i]) {
+            observed[i] = point->clock.numbers[i];
+        }
     }
 }
 
-void stream_synchronize(standin *state, standin_stream *stream)
+/** Whether a point is finished; what the host sees to be so, it knows. */
+static bool ask_point(standin *state, const stream_point *point)
 {
-    finish_point(state, &stream->now);
-    pool_trim_after_wait(state, stream->device);
+    const bool is_finished = point_is_finished(state, point);
+    if (is_finished && state->config.has_bytes) {
+        stream_observe(state, point);
+    }
+    return is_finished;
 }
 
-void stream_synchronize_device(standin *state, uint32_t device)
+static cuda_status finish_point(standin *state, const stream_point *point)
+{
+    if (state->config.has_bytes) {
+        const cuda_status status = queue_wait(state, point);
+        return status == CUDA_OK ? state->broken : status;
+    }
+    for (uint64_t i = 0; i < point->clock.count; i++) {
+        finish_slot(state, i, point->clock.numbers[i]);
+    }
+    return CUDA_OK;
+}
+
+cuda_status stream_synchronize(standin *state, standin_stream *stream)
+{
+    const uint32_t device = stream->device; /* the stream may be gone after the wait */
+    const cuda_status status = finish_point(state, &stream->now);
+    pool_trim_after_wait(state, device);
+    return status;
+}
+
+cuda_status stream_synchronize_all(standin *state)
+{
+    cuda_status status = CUDA_OK;
+    for (unsigned i = 0; i < state->config.device_count && status == CUDA_OK; i++) {
+        status = stream_synchronize_device(state, i);
+    }
+    return status;
+}
+
+cuda_status stream_synchronize_device(standin *state, uint32_t device)
 {
     stream_state *const streams = &state->streams;
+    if (state->config.has_bytes) {
+        const cuda_status status = queue_wait_device(state, device);
+        pool_trim_after_wait(state, device);
+        return status == CUDA_OK ? state->broken : status;
+    }
     for (uint64_t i = 0; i < streams->slot_count; i++) {
         if (streams->devices[i] == device && streams->streams[i] != NULL) {
-            finish_point(state, &streams->streams[i]->now);
+            (void)finish_point(state, &streams->streams[i]->now);
         } else if (streams->devices[i] == device) {
             streams->finished[i] = UINT64_MAX; /* destroyed: nothing is put on it any more */
         }
     }
     pool_trim_after_wait(state, device);
+    return CUDA_OK;
 }
 
-bool stream_is_finished(const standin *state, const standin_stream *stream)
+bool stream_is_finished(standin *state, const standin_stream *stream)
 {
-    return point_is_finished(state, &stream->now);
+    return ask_point(state, &stream->now);
 }
 
 /* ---- streams ---- */
@@ -165,12 +206,15 @@ static cuda_status add_slot(stream_state *streams, uint32_t device)
             ALLOT_STATUS_OK ||
         alloti_array_reserve(&streams->finished, &streams->finished_capacity, need,
                              sizeof *streams->finished) != ALLOT_STATUS_OK ||
+        alloti_array_reserve(&streams->observed, &streams->observed_capacity, need,
+                             sizeof *streams->observed) != ALLOT_STATUS_OK ||
         alloti_array_reserve(&streams->devices, &streams->device_capacity, need,
                              sizeof *streams->devices) != ALLOT_STATUS_OK) {
         return CUDA_OUT_OF_MEMORY;
     }
     streams->streams[streams->slot_count] = NULL;
     streams->finished[streams->slot_count] = 0;
+    streams->observed[streams->slot_count] = 0;
     streams->devices[streams->slot_count] = device;
     streams->slot_count = need;
     return CUDA_OK;
@@ -199,6 +243,10 @@ cuda_status stream_create(standin *state, uint32_t device, unsigned flags, int p
                           standin_stream **out)
 {
     stream_state *const streams = &state->streams;
+    const cuda_status status = standin_may_fail(state);
+    if (status != CUDA_OK) {
+        return status;
+    }
     if (!have_places(streams) || add_slot(streams, device) != CUDA_OK) {
         return CUDA_OUT_OF_MEMORY;
     }
@@ -236,7 +284,8 @@ cuda_status stream_destroy(standin *state, standin_stream *stream)
         return CUDA_INVALID_HANDLE;
     }
     if (stream->callback_count != 0) {
-        finish_point(state, &stream->now); /* their place is reached some time after this */
+        /* Their place is reached some time after this. */
+        (void)finish_point(state, &stream->now);
     }
     state->streams.streams[stream->slot] = NULL;
     state->streams.blocking -= (stream->flags & FLAG_NON_BLOCKING) == 0 ? 1 : 0;
@@ -252,30 +301,52 @@ void stream_fini(stream_state *streams)
     free(streams->places);
     free(streams->streams);
     free(streams->finished);
+    free(streams->observed);
     free(streams->devices);
     free(streams->due);
 }
 
-cuda_status stream_get(standin *state, void *handle, standin_stream **out)
+/** Whether a handle is the place of a stream that lives. */
+static bool is_stream(const stream_state *streams, const void *handle)
 {
-    if ((uintptr_t)handle > 2) {
-        standin_stream *const stream = handle;
-        if (stream->mark != STREAM_MARK) {
-            return CUDA_INVALID_HANDLE;
-        }
-        *out = stream;
-        return CUDA_OK;
-    }
-    const uint32_t device = standin_this_thread()->device;
-    if (state->streams.defaults[device] == NULL) {
-        const cuda_status status =
-            stream_create(state, device, 0, 0, &state->streams.defaults[device]);
+    const uintptr_t first = (uintptr_t)streams->places;
+    const uintptr_t offset = (uintptr_t)handle - first;
+    return first != 0 && (uintptr_t)handle >= first &&
+           offset < streams->slot_count * sizeof *streams->places &&
+           offset % sizeof *streams->places == 0 &&
+           ((const standin_stream *)handle)->mark == STREAM_MARK;
+}
+
+static cuda_status get_default(standin *state, standin_stream **place, standin_stream **out)
+{
+    if (*place == NULL) {
+        const cuda_status status = stream_create(state, standin_this_thread()->device, 0, 0, place);
         if (status != CUDA_OK) {
             return status;
         }
     }
-    *out = state->streams.defaults[device];
+    *out = *place;
     return CUDA_OK;
+}
+
+cuda_status stream_get(standin *state, void *handle, standin_stream **out)
+{
+    enum { PER_THREAD = 2 };
+    if (state->broken != CUDA_OK) {
+        return state->broken;
+    }
+    if ((uintptr_t)handle > PER_THREAD) {
+        if (!is_stream(&state->streams, handle)) {
+            return rule_broken(state, NULL, CUDA_INVALID_HANDLE,
+                               "%p is not a stream, or one that was destroyed", handle);
+        }
+        *out = handle;
+        return CUDA_OK;
+    }
+    const uint32_t device = standin_this_thread()->device;
+    return (uintptr_t)handle == PER_THREAD
+               ? get_default(state, standin_thread_stream(device), out)
+               : get_default(state, &state->streams.defaults[device], out);
 }
 
 /** The order that the default stream imposes on blocking streams of its device. */
@@ -305,11 +376,13 @@ static bool keeps_order(const standin *state)
     return state->config.events != STANDIN_EVENTS_INSTANT || state->streams.keeps_order;
 }
 
-cuda_status stream_work(standin *state, standin_stream *stream)
+/** Give the next piece of work its number. */
+static cuda_status advance(standin *state, standin_stream *stream)
 {
     standin_this_thread()->has_worked = true;
-    if (stream->capture != NULL) {
-        return graph_capture_work(stream, GRAPH_NODE_KERNEL, NULL);
+    const cuda_status status = standin_may_fail(state);
+    if (status != CUDA_OK) {
+        return status;
     }
     if (keeps_order(state) && !order_with_default(state, stream)) {
         return CUDA_OUT_OF_MEMORY;
@@ -324,6 +397,52 @@ cuda_status stream_work(standin *state, standin_stream *stream)
     return CUDA_OK;
 }
 
+cuda_status stream_work(standin *state, standin_stream *stream)
+{
+    if (state->config.has_bytes || stream->capture != NULL) {
+        standin_task nothing = {.kind = TASK_NOTHING};
+        return stream_put(state, stream, &nothing);
+    }
+    return advance(state, stream);
+}
+
+static cuda_status put_in_queue(standin *state, standin_stream *stream, standin_task *task)
+{
+    if (queue_is_worker()) {
+        task_fini(task);
+        return rule_broken(state, NULL, CUDA_NOT_PERMITTED,
+                           "a host function of a stream puts work on a stream");
+    }
+    cuda_status status = advance(state, stream);
+    if (status == CUDA_OK) {
+        status = task_check(state, stream, task);
+        if (status == CUDA_OK) {
+            task_mark(state, stream, task);
+            status = queue_put(state, stream, task);
+        } else {
+            task_fini(task);
+        }
+        if (status != CUDA_OK) {
+            stream->now.clock.numbers[stream->slot]--; /* nobody will finish it */
+        }
+    } else {
+        task_fini(task);
+    }
+    return status;
+}
+
+cuda_status stream_put(standin *state, standin_stream *stream, standin_task *task)
+{
+    if (stream->capture != NULL) {
+        return graph_capture_work(stream, task);
+    }
+    if (state->config.has_bytes) {
+        return put_in_queue(state, stream, task);
+    }
+    task_fini(task);
+    return advance(state, stream);
+}
+
 void stream_work_on(standin *state, void *handle)
 {
     standin_stream *stream = NULL;
@@ -334,9 +453,12 @@ void stream_work_on(standin *state, void *handle)
 
 cuda_status stream_call(standin *state, standin_stream *stream, const stream_callback *callback)
 {
-    if (stream->capture != NULL) {
-        return callback->run == NULL ? CUDA_CAPTURE_UNSUPPORTED
-                                     : graph_capture_work(stream, GRAPH_NODE_HOST, callback);
+    if (stream->capture != NULL && callback->run == NULL) {
+        return CUDA_CAPTURE_UNSUPPORTED;
+    }
+    if (stream->capture != NULL || state->config.has_bytes) {
+        standin_task task = {.kind = TASK_CALL, .call = *callback};
+        return stream_put(state, stream, &task);
     }
     if (alloti_array_reserve(&stream->callbacks, &stream->callback_capacity,
                              stream->callback_count + 1,
@@ -368,34 +490,45 @@ stream_callback *stream_take_due(stream_state *streams, uint64_t *count)
 
 cuda_status event_create(standin *state, uint32_t device, unsigned flags, standin_event **out)
 {
-    (void)state;
+    const cuda_status status = standin_may_fail(state);
+    if (status != CUDA_OK) {
+        return status;
+    }
     standin_event *const event = calloc(1, sizeof *event);
     if (event == NULL) {
         return CUDA_OUT_OF_MEMORY;
     }
-    *event = (standin_event){.mark = EVENT_MARK, .device = device, .flags = flags};
+    *event = (standin_event){
+        .handle = slot_add(&state->events, SLOT_EVENT, event), .device = device, .flags = flags};
+    if (event->handle == NULL) {
+        free(event);
+        return CUDA_OUT_OF_MEMORY;
+    }
     *out = event;
     return CUDA_OK;
 }
 
 void event_destroy(standin *state, standin_event *event)
 {
-    (void)state;
+    slot_remove(&state->events, event->handle);
     graph_capture_let_go(event->capture);
-    event->mark = 0;
     point_fini(&event->at);
     free(event->tails);
     free(event);
 }
 
-standin_event *event_get(void *handle)
+standin_event *event_get(const standin *state, const void *handle)
 {
-    standin_event *const event = handle;
-    return event != NULL && event->mark == EVENT_MARK ? event : NULL;
+    return slot_get(&state->events, SLOT_EVENT, handle);
 }
 
 cuda_status event_record(standin *state, standin_event *event, standin_stream *stream)
 {
+    if (event->device != stream->device) {
+        return rule_broken(state, NULL, CUDA_INVALID_HANDLE,
+                           "an event of device %u is recorded in a stream of device %u",
+                           (unsigned)event->device, (unsigned)stream->device);
+    }
     event->is_recorded = true;
     if (stream->capture != NULL) {
         return graph_capture_record(event, stream);
@@ -423,12 +556,15 @@ cuda_status event_wait(standin *state, standin_event *event, standin_stream *str
     return point_merge(&stream->now, &event->at) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-cuda_status event_query(const standin *state, const standin_event *event)
+cuda_status event_query(standin *state, const standin_event *event)
 {
     if (event->capture != NULL && graph_capture_is_active(event->capture)) {
         return CUDA_CAPTURED_EVENT;
     }
-    return !event->is_recorded || point_is_finished(state, &event->at) ? CUDA_OK : CUDA_NOT_READY;
+    if (state->broken != CUDA_OK) {
+        return state->broken;
+    }
+    return !event->is_recorded || ask_point(state, &event->at) ? CUDA_OK : CUDA_NOT_READY;
 }
 
 cuda_status event_synchronize(standin *state, const standin_event *event)
@@ -436,6 +572,5 @@ cuda_status event_synchronize(standin *state, const standin_event *event)
     if (event->capture != NULL && graph_capture_is_active(event->capture)) {
         return CUDA_CAPTURED_EVENT;
     }
-    finish_point(state, &event->at);
-    return CUDA_OK;
+    return finish_point(state, &event->at);
 }

@@ -21,6 +21,7 @@
 
 #include "standin/abi.h"
 #include "standin/config.h"
+#include "standin/task.h"
 
 struct standin;
 struct graph_capture;
@@ -38,14 +39,6 @@ typedef struct stream_point {
     stream_clock clock;
     uint64_t tick; /**< Of the last work before it. */
 } stream_point;
-
-typedef struct stream_callback {
-    void (*run)(void *data);                                       /**< Either this */
-    void (*run_with_stream)(void *stream, int status, void *data); /**< or this. */
-    void *data;
-    void *stream;
-    uint64_t number; /**< Due when this work of the stream is finished. */
-} stream_callback;
 
 typedef struct standin_stream {
     uint64_t mark; /**< STREAM_MARK while it lives. */
@@ -66,7 +59,7 @@ typedef struct standin_stream {
 } standin_stream;
 
 typedef struct standin_event {
-    uint64_t mark;
+    void *handle;
     uint32_t device;
     unsigned flags;
     bool is_recorded;
@@ -81,10 +74,12 @@ typedef struct stream_state {
     standin_stream **streams; /**< By slot; NULL: destroyed. */
     standin_stream *places; /**< By slot, so that handles ascend as streams are made; NULL: none. */
     uint64_t *finished;     /**< By slot: all work up to this number is finished. */
+    uint64_t *observed;     /**< By slot: and the host knows up to this one. */
     uint32_t *devices;      /**< By slot. */
     uint64_t slot_count;
     uint64_t slot_capacity;
     uint64_t finished_capacity;
+    uint64_t observed_capacity;
     uint64_t device_capacity;
     standin_stream *defaults[STANDIN_DEVICES_MAX]; /**< NULL until first used. */
     uint64_t tick;                                 /**< Pieces of work so far, on all streams. */
@@ -102,20 +97,37 @@ cuda_status stream_create(struct standin *state, uint32_t device, unsigned flags
                           standin_stream **out);
 cuda_status stream_destroy(struct standin *state, standin_stream *stream);
 
-/** The stream of a handle: NULL, 1 and 2 are the default stream of the current device. */
+/**
+ * The stream of a handle: NULL and 1 are the default stream of the current device, 2 is the one of
+ * this thread.
+ */
 cuda_status stream_get(struct standin *state, void *handle, standin_stream **out);
 
 /** Put one piece of work on a stream; while capturing, add a node to the graph instead. */
 cuda_status stream_work(struct standin *state, standin_stream *stream);
 
+/**
+ * The same with a task, whose rules are checked; what it owns is taken in any case. Without real
+ * bytes the task is not run: its effect on the host is the caller's.
+ */
+cuda_status stream_put(struct standin *state, standin_stream *stream, standin_task *task);
+
 /** The same by handle; wrong handles are ignored (calls that are answered by guess). */
 void stream_work_on(struct standin *state, void *handle);
 
-bool stream_is_finished(const struct standin *state, const standin_stream *stream);
+/** Whether all work is finished; if so the host knows from now on. */
+bool stream_is_finished(struct standin *state, const standin_stream *stream);
 
-/** Everything on the stream, the device, is finished. */
-void stream_synchronize(struct standin *state, standin_stream *stream);
-void stream_synchronize_device(struct standin *state, uint32_t device);
+/** Wait for everything on the stream, the device. With real bytes the lock is given up meanwhile.
+ */
+cuda_status stream_synchronize(struct standin *state, standin_stream *stream);
+cuda_status stream_synchronize_device(struct standin *state, uint32_t device);
+
+/** Wait for all devices: before host memory that any of them may use goes. */
+cuda_status stream_synchronize_all(struct standin *state);
+
+/** The host knows that everything before a point is finished. */
+void stream_observe(struct standin *state, const stream_point *point);
 
 /** Run a function at this place of the stream. Takes nothing on failure. */
 cuda_status stream_call(struct standin *state, standin_stream *stream,
@@ -126,18 +138,22 @@ cuda_status event_create(struct standin *state, uint32_t device, unsigned flags,
 void event_destroy(struct standin *state, standin_event *event);
 
 /** NULL unless the handle is a live event. */
-standin_event *event_get(void *handle);
+standin_event *event_get(const struct standin *state, const void *handle);
 
 cuda_status event_record(struct standin *state, standin_event *event, standin_stream *stream);
 cuda_status event_wait(struct standin *state, standin_event *event, standin_stream *stream);
 
 /** CUDA_OK, CUDA_NOT_READY, CUDA_CAPTURED_EVENT. */
-cuda_status event_query(const struct standin *state, const standin_event *event);
+cuda_status event_query(struct standin *state, const standin_event *event);
 cuda_status event_synchronize(struct standin *state, const standin_event *event);
+
+/** Make a clock at least so long; false without host memory. */
+bool clock_grow(stream_clock *clock, uint64_t count);
 
 /** A point to ask about later (memory pools): copy of the stream's end. */
 cuda_status point_copy(stream_point *to, const stream_point *from);
 void point_fini(stream_point *point);
+bool point_merge(stream_point *into, const stream_point *from);
 bool point_is_finished(const struct standin *state, const stream_point *point);
 
 /** Whether a stream is ordered after a point: it waited for it, or is the same stream. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "standin/vmm.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,10 @@ cuda_status vmm_reserve(standin *state, uint64_t size, uint64_t align, uint64_t 
 {
     vmm_state *const vmm = &state->vmm;
     const uint64_t step = align < STANDIN_GRANULE ? STANDIN_GRANULE : align;
+    const cuda_status failure = standin_may_fail(state);
+    if (failure != CUDA_OK) {
+        return failure;
+    }
     if (size == 0 || !is_whole(size) || !alloti_is_pow2(step)) {
         return CUDA_INVALID_VALUE;
     }
@@ -92,7 +97,10 @@ cuda_status vmm_unreserve(standin *state, uint64_t address, uint64_t size)
     const uint64_t at = reservation_bound(vmm, address);
     if (at == vmm->reservation_count || vmm->reservations[at].address != address ||
         vmm->reservations[at].size != size || has_mapping(state, address, size)) {
-        return CUDA_INVALID_VALUE;
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "cuMemAddressFree of %" PRIu64 " bytes at 0x%" PRIx64
+                           ", which is no whole reservation or still has mappings",
+                           size, address);
     }
     vmm->reservation_count--;
     memmove(vmm->reservations + at, vmm->reservations + at + 1,
@@ -205,7 +213,9 @@ cuda_status vmm_release(standin *state, uint64_t handle)
 {
     vmm_physical *const physical = physical_of(&state->vmm, handle);
     if (physical == NULL || physical->handles == 0) {
-        return CUDA_INVALID_VALUE;
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "cuMemRelease of 0x%" PRIx64 ", which is no handle or was released",
+                           handle);
     }
     physical->handles--;
     collect(state, physical);
@@ -228,6 +238,10 @@ cuda_status vmm_map(standin *state, uint64_t address, uint64_t size, uint64_t of
 {
     vmm_physical *const physical = physical_of(&state->vmm, handle);
     const vmm_reservation *const reservation = vmm_reservation_at(state, address);
+    const cuda_status failure = standin_may_fail(state);
+    if (failure != CUDA_OK) {
+        return failure;
+    }
     if (physical == NULL || physical->handles == 0 || reservation == NULL || size == 0 ||
         !is_whole(size) || !is_whole(address) || !is_whole(offset) || offset > physical->size ||
         size > physical->size - offset ||
@@ -244,7 +258,7 @@ cuda_status vmm_map(standin *state, uint64_t address, uint64_t size, uint64_t of
                                 .extent = size,
                                 .device = physical->device,
                                 .owner = (uint32_t)(physical - state->vmm.physical),
-                                .kind = MEMORY_MAPPING};
+                                .kind = MEMORY_MAPPING}; /* cuMemSetAccess lets devices in */
     status = memory_enter(state, &block, NULL);
     if (status == CUDA_OK) {
         physical->mappings++;
@@ -266,10 +280,35 @@ static bool is_mapped_exactly(const standin *state, uint64_t address, uint64_t s
     return at == address + size;
 }
 
+/**
+ * Unmapping does not wait for the device: what was observed of it is that cuMemUnmap returns while
+ * work goes on, and the documentation promises nothing else. Work that comes later fails.
+ */
+static void check_users(standin *state, uint64_t address, uint64_t size)
+{
+    for (uint64_t at = address; at < address + size;) {
+        const uint32_t index = memory_index(state, at);
+        uint32_t user = 0;
+        if (!use_is_over(state, index, NULL, &user)) {
+            (void)rule_broken(state, NULL, CUDA_OK,
+                              "0x%" PRIx64 " is unmapped while stream %u may still use it", at,
+                              user + 1);
+        }
+        at += state->memory.blocks[index].extent;
+    }
+}
+
 cuda_status vmm_unmap(standin *state, uint64_t address, uint64_t size)
 {
     if (size == 0 || !is_mapped_exactly(state, address, size)) {
-        return CUDA_INVALID_VALUE;
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "cuMemUnmap of %" PRIu64 " bytes at 0x%" PRIx64
+                           ", which are not whole mappings",
+                           size, address);
+    }
+    if (state->config.has_bytes) {
+        check_users(state, address, size);
+        queue_pause(state);
     }
     for (uint64_t at = address; at < address + size;) {
         const uint32_t index = address_owner(&state->space, at);
@@ -287,13 +326,18 @@ cuda_status vmm_unmap(standin *state, uint64_t address, uint64_t size)
 static cuda_status set_access_one(standin *state, uint64_t address, uint64_t size,
                                   const cuda_access *access)
 {
+    enum { READ = 1, WRITE = 2 };
     if (access->location.type == 1 && (unsigned)access->location.id >= state->config.device_count) {
         return CUDA_INVALID_DEVICE;
     }
     for (uint64_t at = address; at < address + size;) {
         memory_block *const block = memory_find(state, at);
-        if (access->location.type == 1 && (uint32_t)access->location.id == block->device) {
-            block->is_readable = access->flags != 0;
+        if (access->location.type == 1) {
+            const uint64_t bit = UINT64_C(1) << (unsigned)access->location.id;
+            block->readers =
+                (access->flags & READ) != 0 ? block->readers | bit : block->readers & ~bit;
+            block->writers =
+                (access->flags & WRITE) != 0 ? block->writers | bit : block->writers & ~bit;
         }
         at += block->extent;
     }
@@ -306,7 +350,7 @@ cuda_status vmm_set_access(standin *state, uint64_t address, uint64_t size,
     if (access == NULL || size == 0 || !is_mapped_exactly(state, address, size)) {
         return CUDA_INVALID_VALUE;
     }
-    cuda_status status = CUDA_OK;
+    cuda_status status = standin_may_fail(state);
     for (size_t i = 0; i < count && status == CUDA_OK; i++) {
         status = set_access_one(state, address, size, &access[i]);
     }

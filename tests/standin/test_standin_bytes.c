@@ -34,23 +34,6 @@ static void what_is_written_is_read_back(void)
     cuda.cudaFree(b);
 }
 
-static void overlapping_copies_move(void)
-{
-    load();
-    void *a = NULL;
-    unsigned char in[100];
-    unsigned char out[100];
-    for (size_t i = 0; i < sizeof in; i++) {
-        in[i] = (unsigned char)i;
-    }
-    REQUIRE(cuda.cudaMalloc(&a, 200) == 0);
-    CHECK_EQ(cuda.cudaMemcpy(a, in, sizeof in, 1), 0);
-    CHECK_EQ(cuda.cudaMemcpy((char *)a + 10, a, sizeof in, 3), 0);
-    CHECK_EQ(cuda.cudaMemcpy(out, (char *)a + 10, sizeof out, 2), 0);
-    CHECK(memcmp(in, out, sizeof in) == 0);
-    cuda.cudaFree(a);
-}
-
 static void copies_outside_an_allocation_are_refused(void)
 {
     load();
@@ -114,7 +97,6 @@ static void physical_memory_keeps_its_bytes_wherever_it_is_mapped(void)
 
 static const check_test TESTS[] = {
     {"what_is_written_is_read_back", what_is_written_is_read_back},
-    {"overlapping_copies_move", overlapping_copies_move},
     {"copies_outside_an_allocation_are_refused", copies_outside_an_allocation_are_refused},
     {"fresh_memory_does_not_show_old_bytes", fresh_memory_does_not_show_old_bytes},
     {"physical_memory_keeps_its_bytes_wherever_it_is_mapped",

@@ -28,6 +28,14 @@ typedef struct standin_access {
     int flags;
 } standin_access;
 
+/** CUmemcpyAttributes. */
+typedef struct standin_copy_attributes {
+    int order; /**< 1: the source is read in stream order, 2: during the call, 3: any time. */
+    standin_location from_hint;
+    standin_location to_hint;
+    unsigned flags;
+} standin_copy_attributes;
+
 typedef struct standin_ipc {
     char bytes[64];
 } standin_ipc;
@@ -65,6 +73,28 @@ typedef struct standin_nccl_id {
     X(int, cudaMallocManaged, (void **, size_t, unsigned))                                         \
     X(int, cudaMemcpy, (void *, const void *, size_t, int))                                        \
     X(int, cudaMemcpyAsync, (void *, const void *, size_t, int, void *))                           \
+    X(int, cudaMemcpy2DAsync, (void *, size_t, const void *, size_t, size_t, size_t, int, void *)) \
+    X(int, cudaMemcpyPeerAsync, (void *, int, const void *, int, size_t, void *))                  \
+    X(int, cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, void *))                         \
+    X(int, cuMemcpyDtoHAsync_v2, (void *, uint64_t, size_t, void *))                               \
+    X(int, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void *))                             \
+    X(int, cuMemcpyAsync, (uint64_t, uint64_t, size_t, void *))                                    \
+    X(int, cuMemcpyBatchAsync_v2,                                                                  \
+      (const uint64_t *, const uint64_t *, const size_t *, size_t,                                 \
+       const standin_copy_attributes *, const size_t *, size_t, void *))                           \
+    X(int, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *))                             \
+    X(int, cuMemsetD16Async, (uint64_t, unsigned short, size_t, void *))                           \
+    X(int, cuMemsetD32Async, (uint64_t, unsigned, size_t, void *))                                 \
+    X(int, cuMemAlloc_v2, (uint64_t *, size_t))                                                    \
+    X(int, cuMemFree_v2, (uint64_t))                                                               \
+    X(int, cuMemAllocAsync, (uint64_t *, size_t, void *))                                          \
+    X(int, cuMemFreeAsync, (uint64_t, void *))                                                     \
+    X(int, cuStreamSynchronize, (void *))                                                          \
+    X(int, cuStreamWaitEvent, (void *, void *, unsigned))                                          \
+    X(int, cuEventRecord, (void *, void *))                                                        \
+    X(int, cuEventQuery, (void *))                                                                 \
+    X(int, cuEventSynchronize, (void *))                                                           \
+    X(int, cuMemGetAccess, (unsigned long long *, const standin_location *, uint64_t))             \
     X(int, cudaMemset, (void *, int, size_t))                                                      \
     X(int, cudaMemsetAsync, (void *, int, size_t, void *))                                         \
     X(int, cudaDeviceGetDefaultMemPool, (void **, int))                                            \
@@ -104,6 +134,11 @@ typedef struct standin_nccl_id {
     X(int, cudaGraphLaunch, (void *, void *))                                                      \
     X(int, cudaGraphExecDestroy, (void *))                                                         \
     X(int, cudaGraphDestroy, (void *))                                                             \
+    X(int, cudaGraphCreate, (void **, unsigned))                                                   \
+    X(int, cudaGraphAddMemcpyNode1D,                                                               \
+      (void **, void *, void *const *, size_t, void *, const void *, size_t, int))                 \
+    X(int, cudaGraphAddMemsetNode, (void **, void *, void *const *, size_t, const void *))         \
+    X(int, cudaGraphAddHostNode, (void **, void *, void *const *, size_t, const void *))           \
     X(int, cudaUserObjectCreate, (void **, void *, void (*)(void *), unsigned, unsigned))          \
     X(int, cudaGraphRetainUserObject, (void *, void *, unsigned, unsigned))                        \
     X(int, cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, unsigned long long))        \
@@ -121,6 +156,8 @@ typedef struct standin_nccl_id {
     X(int, cuPointerGetAttribute, (void *, int, uint64_t))                                         \
     X(int, cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))                     \
     X(int, cuGetErrorName, (int, const char **))                                                   \
+    X(void, allot_standin_fail, (uint64_t, int))                                                   \
+    X(uint64_t, allot_standin_rules_broken, (void))                                                \
     X(int, cublasCreate_v2, (void **))                                                             \
     X(int, cublasDestroy_v2, (void *))                                                             \
     X(int, cublasSetStream_v2, (void *, void *))                                                   \

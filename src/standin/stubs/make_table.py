@@ -224,7 +224,9 @@ def result_type(kind_of, text):
 def defined_by_hand(folder):
     names = set()
     for path in sorted(pathlib.Path(folder).glob("*.c")):
-        names |= set(re.findall(r"\bCUDA_ENTRY\([^,()]*(?:\([^()]*\))?[^,()]*, (\w+)\)", path.read_text()))
+        text = path.read_text()
+        names |= set(re.findall(r"\bCUDA_ENTRY\([^,()]*(?:\([^()]*\))?[^,()]*, (\w+)\)", text))
+        names |= set(re.findall(r"^LAUNCH_ENTRY\((\w+)", text, re.MULTILINE))
     return names
 
 
