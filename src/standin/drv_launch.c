@@ -141,9 +141,10 @@ CUDA_ENTRY(int, cuKernelGetAttribute)(int *value, int attribute, void *kernel, i
 CUDA_ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor)
 (int *blocks, void *function, int threads, size_t shared_size)
 {
-    (void)function;
-    *blocks = function_occupancy(threads, shared_size);
-    return CUDA_OK;
+    function_facts facts = {0};
+    const cuda_status status = function_get(function, &facts);
+    *blocks = status == CUDA_OK ? function_occupancy(&facts, threads, shared_size) : 0;
+    return status;
 }
 
 CUDA_ENTRY(int, cuOccupancyMaxActiveClusters)(int *clusters, void *function, const void *config)

@@ -34,19 +34,34 @@ typedef struct fat_entry {
     uint32_t architecture; /**< 90 for sm_90 and compute_90. */
 } fat_entry;
 
-enum { WRAPPER_MAGIC = 0x466243b1, KIND_PTX = 1, KIND_ELF = 2 };
+/** What follows an entry's fields where there is more of the header. */
+typedef struct fat_entry_more {
+    uint64_t flags;
+    uint64_t unused;
+    uint64_t full_size; /**< Of the code when expanded. */
+} fat_entry_more;
+
+enum { WRAPPER_MAGIC = 0x466243b1, KIND_PTX = 1, KIND_ELF = 2, MORE_OFFSET = 40 };
+enum { FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
 static const uint32_t HEADER_MAGIC = 0xBA55ED50u;
+
+/** The code of a binary that a device would run. */
+typedef struct fat_code {
+    fat_entry entry;
+    const char *header; /**< The entry's own, whole; NULL: there is none. */
+} fat_code;
 
 typedef struct module {
     const fat_wrapper *wrapper;
-    int architecture; /**< Found once; 0 before: most are never asked about. */
+    fat_code code; /**< Found once: most are never asked about. */
     bool is_searched;
 } module;
 
 typedef struct function_entry {
     const void *function; /**< NULL: free. */
     module *owner;
-    const char *name;
+    const char *name;     /**< Of the kernel, mangled. */
+    cubin_kernel *kernel; /**< Read once; all 0: it could not be. */
 } function_entry;
 
 static struct {
@@ -105,7 +120,7 @@ void module_add_function(void **handle, const void *function, const char *name)
     if (modules.count * 2 < modules.places || grow()) {
         function_entry *const entry = look_up(modules.functions, modules.places, function);
         modules.count += entry->function == NULL ? 1 : 0;
-        *entry = (function_entry){function, (module *)handle, name};
+        *entry = (function_entry){.function = function, .owner = (module *)handle, .name = name};
     }
     pthread_mutex_unlock(&modules.lock);
 }
@@ -134,21 +149,22 @@ static unsigned fitness(const fat_entry *entry, unsigned want)
     return entry->kind == KIND_PTX ? 1000 + have : 0;
 }
 
-int module_best_architecture(const void *binary, uint64_t size, unsigned major, unsigned minor)
+/** The code of a fat binary [size] that fits a device best. */
+static fat_code find_code(const void *binary, uint64_t size, unsigned major, unsigned minor)
 {
     fat_header header;
+    fat_code code = {.header = NULL};
     if (size < sizeof header) {
-        return 0;
+        return code;
     }
     memcpy(&header, binary, sizeof header);
     if (header.magic != HEADER_MAGIC || header.header_size < sizeof header) {
-        return 0;
+        return code;
     }
     const char *const bytes = binary;
     uint64_t at = header.header_size;
     const uint64_t end = header.size > size - at ? size : at + header.size;
     unsigned best = 0;
-    int architecture = 0;
     while (at < end && end - at >= sizeof(fat_entry)) {
         fat_entry entry;
         memcpy(&entry, bytes + at, sizeof entry);
@@ -159,37 +175,86 @@ int module_best_architecture(const void *binary, uint64_t size, unsigned major, 
         const unsigned fit = fitness(&entry, major * 10 + minor);
         if (fit > best) {
             best = fit;
-            architecture = (int)entry.architecture;
+            code = (fat_code){entry, bytes + at};
         }
         at += entry.header_size + entry.size;
     }
-    return architecture;
+    return code;
 }
 
-static int search(module *owner, unsigned major, unsigned minor)
+int module_best_architecture(const void *binary, uint64_t size, unsigned major, unsigned minor)
+{
+    const fat_code code = find_code(binary, size, major, minor);
+    return code.header == NULL ? 0 : (int)code.entry.architecture;
+}
+
+static const fat_code *search(module *owner, unsigned major, unsigned minor)
 {
     if (!owner->is_searched) {
         owner->is_searched = true;
         const fat_wrapper *const wrapper = owner->wrapper;
         if (wrapper != NULL && wrapper->magic == WRAPPER_MAGIC) {
             /* The compiler's own data: its header says how long it is. */
-            owner->architecture =
-                module_best_architecture(wrapper->binary, UINT64_MAX / 2, major, minor);
+            owner->code = find_code(wrapper->binary, UINT64_MAX / 2, major, minor);
         }
     }
-    return owner->architecture;
+    return &owner->code;
+}
+
+/** The entry of a known function, else NULL; under the lock. */
+static function_entry *find_function(const void *function)
+{
+    if (modules.places == 0) {
+        return NULL;
+    }
+    function_entry *const entry = look_up(modules.functions, modules.places, function);
+    return entry->function != NULL && entry->owner != NULL ? entry : NULL;
 }
 
 int module_architecture(const void *function, unsigned major, unsigned minor)
 {
     int found = -1;
     pthread_mutex_lock(&modules.lock);
-    if (modules.places != 0) {
-        const function_entry *const entry = look_up(modules.functions, modules.places, function);
-        if (entry->function != NULL && entry->owner != NULL) {
-            found = search(entry->owner, major, minor);
-        }
+    const function_entry *const entry = find_function(function);
+    if (entry != NULL) {
+        const fat_code *const code = search(entry->owner, major, minor);
+        found = code->header == NULL ? 0 : (int)code->entry.architecture;
     }
     pthread_mutex_unlock(&modules.lock);
     return found;
+}
+
+static bool read_kernel(const fat_code *code, const char *name, cubin_kernel *out)
+{
+    if (code->header == NULL || name == NULL || code->entry.kind != KIND_ELF) {
+        return false;
+    }
+    const char *const bytes = code->header + code->entry.header_size;
+    fat_entry_more more = {0};
+    if (code->entry.header_size >= MORE_OFFSET + sizeof more) {
+        memcpy(&more, code->header + MORE_OFFSET, sizeof more);
+    }
+    if ((more.flags & FLAG_ZSTD) != 0) {
+        return cubin_read_compressed(bytes, code->entry.size_compressed, more.full_size, name, out);
+    }
+    return (more.flags & FLAG_LZ4) == 0 && cubin_read(bytes, code->entry.size, name, out);
+}
+
+bool module_kernel(const void *function, unsigned major, unsigned minor, cubin_kernel *out)
+{
+    *out = (cubin_kernel){0};
+    pthread_mutex_lock(&modules.lock);
+    function_entry *const entry = find_function(function);
+    if (entry != NULL && entry->kernel == NULL) {
+        entry->kernel = calloc(1, sizeof *entry->kernel);
+        if (entry->kernel != NULL &&
+            !read_kernel(search(entry->owner, major, minor), entry->name, entry->kernel)) {
+            *entry->kernel = (cubin_kernel){0};
+        }
+    }
+    if (entry != NULL && entry->kernel != NULL) {
+        *out = *entry->kernel;
+    }
+    pthread_mutex_unlock(&modules.lock);
+    return out->registers != 0;
 }

@@ -13,6 +13,8 @@
 
 #include <allot/base.h>
 
+#include "standin/cubin.h"
+
 /** Remember a fat binary (the wrapper that the compiler emits); a handle for it, never NULL. */
 void **module_register(const void *wrapper);
 
@@ -29,7 +31,10 @@ const char *module_function_name(const void *function);
  */
 int module_architecture(const void *function, unsigned major, unsigned minor);
 
-/** The same for a fat binary given by its bytes [size]; exported for the tests. */
+/** What the code for that device says about the kernel; false if that cannot be read. */
+bool module_kernel(const void *function, unsigned major, unsigned minor, cubin_kernel *out);
+
+/** module_architecture() for a fat binary given by its bytes [size]; exported for the tests. */
 int module_best_architecture(const void *binary, uint64_t size, unsigned major, unsigned minor);
 
 #endif /* ALLOTI_STANDIN_MODULE_H */

@@ -83,13 +83,17 @@ void *entry_find(const char *name);
 typedef struct function_facts {
     int architecture; /**< 86: of the code that the device would run. */
     int registers;
-    int threads;
+    int threads;          /**< Largest block. */
+    uint64_t shared_size; /**< Static, per block. */
 } function_facts;
 
 /** CUDA_INVALID_DEVICE_FUNCTION if nothing in the program's binaries runs on the device. */
 cuda_status function_get(const void *function, function_facts *out);
 
-/** Blocks of a kernel that fit on a multiprocessor. */
-int function_occupancy(int threads, uint64_t shared_size);
+/** Largest block of a kernel, from its registers and its launch bounds (0: none). */
+int function_threads_max(uint32_t registers, uint32_t bound);
+
+/** Blocks of so many threads of a kernel that a multiprocessor holds. */
+int function_occupancy(const function_facts *facts, int threads, uint64_t dynamic_size);
 
 #endif /* ALLOTI_STANDIN_RUNTIME_H */
