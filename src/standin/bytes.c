@@ -120,11 +120,11 @@ cuda_status bytes_check_backing(standin *state, uint32_t device, const rule_plac
 {
     for (uint64_t at = address; at < address + size;
          at = alloti_align_down(at, STANDIN_GRANULE) + STANDIN_GRANULE) {
-        const memory_block *const block = memory_find(state, at);
-        if (block == NULL && !pool_holds(state, at)) {
+        const uint32_t index = address_owner(&state->space, at);
+        if (index == ALLOT_NONE) {
             return refuse(state, where, NULL, at);
         }
-        if (block != NULL && !is_granted(block, device, is_write)) {
+        if (!is_granted(&state->memory.blocks[index], device, is_write)) {
             return refuse_access(state, where, device, at, is_write);
         }
     }

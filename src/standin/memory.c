@@ -25,6 +25,12 @@ void memory_fini(memory_state *memory)
     free(memory->free_slots);
 }
 
+/** Whether blocks of this kind are only there to be divided. */
+static bool has_parts(memory_kind kind)
+{
+    return kind == MEMORY_SHARED || kind == MEMORY_POOL_RANGE;
+}
+
 bool memory_extent(uint64_t size, uint64_t *out)
 {
     return size != 0 && alloti_align_up(size, STANDIN_GRANULE, out);
@@ -116,7 +122,9 @@ cuda_status memory_enter(standin *state, const memory_block *block, uint32_t *in
     memory->blocks[slot] = *block;
     memory->blocks[slot].id = memory->next_id++;
     memory->allocations++;
-    address_set_owner(&state->space, block->address, block->extent, slot);
+    if (!block->is_part) {
+        address_set_owner(&state->space, block->address, block->extent, slot);
+    }
     if (index != NULL) {
         *index = slot;
     }
@@ -127,7 +135,9 @@ void memory_forget(standin *state, uint32_t index)
 {
     memory_state *const memory = &state->memory;
     memory_block *const block = &memory->blocks[index];
-    address_set_owner(&state->space, block->address, block->extent, ALLOT_NONE);
+    if (!block->is_part) {
+        address_set_owner(&state->space, block->address, block->extent, ALLOT_NONE);
+    }
     *block = (memory_block){0};
     memory->free_slots[memory->free_count++] = index;
 }
@@ -160,6 +170,9 @@ cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memo
                             uint64_t *address)
 {
     uint64_t extent = 0;
+    if (kind == MEMORY_PLAIN && size < STANDIN_GRANULE && size != 0) {
+        return small_allocate(state, device, size, address);
+    }
     if (!memory_extent(size, &extent)) {
         return CUDA_OUT_OF_MEMORY;
     }
@@ -194,13 +207,18 @@ cuda_status memory_allocate(standin *state, uint32_t device, uint64_t size, memo
 
 cuda_status memory_release(standin *state, uint64_t address, memory_kind kind)
 {
-    const uint32_t index = address_owner(&state->space, address);
+    const uint32_t index =
+        has_parts(kind) ? address_owner(&state->space, address) : memory_index(state, address);
     if (index == ALLOT_NONE) {
         return CUDA_INVALID_VALUE;
     }
     const memory_block block = state->memory.blocks[index];
     if (block.address != address || block.kind != kind) {
         return CUDA_INVALID_VALUE;
+    }
+    if (block.is_part) {
+        small_free(state, index);
+        return CUDA_OK;
     }
     memory_forget(state, index);
     bytes_release(state, address, block.extent);
@@ -211,7 +229,13 @@ cuda_status memory_release(standin *state, uint64_t address, memory_kind kind)
 
 uint32_t memory_index(const standin *state, uint64_t address)
 {
-    return address_owner(&state->space, address);
+    const uint32_t index = address_owner(&state->space, address);
+    if (index == ALLOT_NONE || !has_parts(state->memory.blocks[index].kind)) {
+        return index;
+    }
+    const memory_block *const whole = &state->memory.blocks[index];
+    return whole->kind == MEMORY_SHARED ? small_find(state, whole->owner, address)
+                                        : pool_find(state, whole->owner, address);
 }
 
 memory_block *memory_find(const standin *state, uint64_t address)
@@ -228,11 +252,13 @@ bool memory_check(const standin *state)
     }
     for (uint64_t i = 0; i < state->memory.block_count; i++) {
         const memory_block *const block = &state->memory.blocks[i];
-        if (block->kind == MEMORY_PLAIN || block->kind == MEMORY_SYMBOL) {
+        if (!block->is_part && (block->kind == MEMORY_PLAIN || block->kind == MEMORY_SYMBOL ||
+                                block->kind == MEMORY_SHARED)) {
             used[block->device] += block->extent;
         }
-        if (block->kind != MEMORY_NONE &&
-            address_owner(&state->space, block->address) != (uint32_t)i) {
+        const uint32_t found = has_parts(block->kind) ? address_owner(&state->space, block->address)
+                                                      : memory_index(state, block->address);
+        if (block->kind != MEMORY_NONE && found != (uint32_t)i) {
             return false;
         }
     }

@@ -2,8 +2,9 @@
 /**
  * Device memory: what is taken of each device, and the blocks that hold addresses.
  *
- * A block is a range of addresses of whole granules with a device behind it: a plain allocation,
- * one from a pool, a mapping of physical memory, or memory of another process. The devices' figures
+ * A block is a range of addresses with a device behind it: a plain allocation, one from a pool, a
+ * mapping of physical memory, or memory of another process. Most own their granules; small ones are
+ * parts of a block that holds many. The devices' figures
  * count physical memory only, so that mappings and imports cost nothing.
  *
  * Not thread-safe: guarded by the process's lock.
@@ -20,12 +21,14 @@
 struct standin;
 
 typedef enum memory_kind {
-    MEMORY_NONE,     /**< The slot is free. */
-    MEMORY_PLAIN,    /**< cudaMalloc */
-    MEMORY_POOLED,   /**< cudaMallocAsync */
-    MEMORY_MAPPING,  /**< cuMemMap; `owner` is the physical memory's index */
-    MEMORY_IMPORTED, /**< another process's; `owner` counts how often it is open */
-    MEMORY_SYMBOL,   /**< variables of kernels */
+    MEMORY_NONE,       /**< The slot is free. */
+    MEMORY_PLAIN,      /**< cudaMalloc */
+    MEMORY_POOLED,     /**< cudaMallocAsync */
+    MEMORY_MAPPING,    /**< cuMemMap; `owner` is the physical memory's index */
+    MEMORY_IMPORTED,   /**< another process's; `owner` counts how often it is open */
+    MEMORY_SYMBOL,     /**< variables of kernels */
+    MEMORY_POOL_RANGE, /**< granules of a pool; `owner` is its index */
+    MEMORY_SHARED,     /**< a granule of small allocations; `owner` is its entry (small.h) */
 } memory_kind;
 
 typedef struct memory_block {
@@ -35,6 +38,7 @@ typedef struct memory_block {
     uint64_t id;     /**< Unique for the life of the process. */
     uint32_t device;
     uint32_t owner; /**< Meaning by kind. */
+    bool is_part;   /**< Its granules are another block's, and its extent is no multiple of them. */
     memory_kind kind;
     uint64_t readers; /**< Bit i: device i may read it. Mappings: as granted, else all. */
     uint64_t writers;

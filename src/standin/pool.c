@@ -6,15 +6,25 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "standin/bytes.h"
+#include "core/size_math.h"
 #include "standin/state.h"
+
+enum { PIECE_UNIT = 512 };
+
+static void free_range(pool_range *range)
+{
+    for (uint64_t i = 0; i < range->piece_count; i++) {
+        point_fini(&range->pieces[i].freed);
+    }
+    free(range->pieces);
+}
 
 static void free_pool(standin_pool *pool)
 {
-    for (uint64_t i = 0; i < pool->cached_count; i++) {
-        point_fini(&pool->cached[i].freed);
+    for (uint64_t i = 0; i < pool->range_count; i++) {
+        free_range(&pool->ranges[i]);
     }
-    free(pool->cached);
+    free(pool->ranges);
     free(pool);
 }
 
@@ -109,81 +119,242 @@ cuda_status pool_current(standin *state, uint32_t device, standin_pool **out)
     return pool_default(state, device, out);
 }
 
-/** Cached block that fits best and that the stream may use now; UINT64_MAX for none. */
-static uint64_t best_cached(const standin *state, const standin_pool *pool, uint64_t extent,
-                            const standin_stream *stream)
+/* ---- pieces ---- */
+
+/** Whether a piece was never used, or freed by the stream itself: that needs no attribute. */
+static bool is_own(const pool_piece *piece, const standin_stream *stream)
 {
-    uint64_t best = UINT64_MAX;
-    for (uint64_t i = 0; i < pool->cached_count; i++) {
-        const pool_cached *const cached = &pool->cached[i];
-        if (cached->extent < extent || cached->extent / 2 > extent ||
-            (best != UINT64_MAX && cached->extent >= pool->cached[best].extent)) {
-            continue;
-        }
-        if (point_is_before(&cached->freed, stream) || point_is_finished(state, &cached->freed)) {
-            best = i;
+    return piece->freed_by == stream->id || piece->freed.clock.count == 0;
+}
+
+/** What a stream asks of a pool. */
+typedef struct request {
+    const standin *state;
+    const standin_pool *pool;
+    const standin_stream *stream;
+    uint64_t size;
+    bool may_depend; /**< Pieces that are not free yet count too. */
+} request;
+
+/** Whether a piece is free for a stream. */
+static bool is_usable(const request *asked, const pool_piece *piece)
+{
+    const int *const reuse = asked->pool->reuse;
+    if (piece->block != ALLOT_NONE) {
+        return false;
+    }
+    return asked->may_depend ||
+           (reuse[CUDA_POOL_REUSE_FOLLOW_EVENTS - 1] != 0 &&
+            point_is_before(&piece->freed, asked->stream)) ||
+           (reuse[CUDA_POOL_REUSE_OPPORTUNISTIC - 1] != 0 &&
+            point_is_finished(asked->state, &piece->freed)) ||
+           is_own(piece, asked->stream);
+}
+
+static void erase_piece(pool_range *range, uint64_t at)
+{
+    point_fini(&range->pieces[at].freed);
+    range->piece_count--;
+    memmove(range->pieces + at, range->pieces + at + 1,
+            (size_t)(range->piece_count - at) * sizeof *range->pieces);
+}
+
+/** Join the pieces of a range that touch and may both be used. */
+static void join(const request *asked, pool_range *range)
+{
+    for (uint64_t i = 0; i + 1 < range->piece_count;) {
+        pool_piece *const left = &range->pieces[i];
+        pool_piece *const right = left + 1;
+        if (is_usable(asked, left) && is_usable(asked, right) &&
+            point_merge(&left->freed, &right->freed)) {
+            left->size += right->size;
+            left->freed_by = left->freed_by == right->freed_by ? left->freed_by : 0;
+            erase_piece(range, i + 1);
+        } else {
+            i++;
         }
     }
-    return best;
 }
 
-static void count_used(standin_pool *pool, uint64_t extent)
+/** A piece: its range and its place there. */
+typedef struct place {
+    uint64_t range;
+    uint64_t piece;
+} place;
+
+/** The smallest usable piece that is large enough; false if there is none. */
+static bool find_best(const request *asked, standin_pool *pool, place *out)
 {
-    pool->used += extent;
-    pool->used_peak = pool->used > pool->used_peak ? pool->used : pool->used_peak;
+    uint64_t best = UINT64_MAX;
+    for (uint64_t i = 0; i < pool->range_count; i++) {
+        join(asked, &pool->ranges[i]);
+        for (uint64_t j = 0; j < pool->ranges[i].piece_count; j++) {
+            const pool_piece *const piece = &pool->ranges[i].pieces[j];
+            if (piece->size >= asked->size && piece->size < best && is_usable(asked, piece)) {
+                best = piece->size;
+                *out = (place){i, j};
+            }
+        }
+    }
+    return best != UINT64_MAX;
 }
 
-static cuda_status take_cached(standin *state, standin_pool *pool, uint64_t at, uint64_t size,
-                               uint64_t *address)
+/** Cut what is not asked for off a piece; it stays free since the same moment. */
+static cuda_status divide(pool_range *range, uint64_t at, uint64_t size)
 {
-    const pool_cached cached = pool->cached[at];
-    const memory_block block = {.address = cached.address,
-                                .size = size,
-                                .extent = cached.extent,
-                                .device = pool->device,
-                                .owner = 0,
-                                .kind = MEMORY_POOLED,
-                                .readers = UINT64_MAX,
-                                .writers = UINT64_MAX};
-    const cuda_status status = memory_enter(state, &block, NULL);
+    if (range->pieces[at].size == size) {
+        return CUDA_OK;
+    }
+    if (alloti_array_reserve(&range->pieces, &range->piece_capacity, range->piece_count + 1,
+                             sizeof *range->pieces) != ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    pool_piece *const piece = &range->pieces[at];
+    pool_piece rest = {.address = piece->address + size,
+                       .size = piece->size - size,
+                       .block = ALLOT_NONE,
+                       .freed_by = piece->freed_by};
+    const cuda_status status = point_copy(&rest.freed, &piece->freed);
     if (status != CUDA_OK) {
         return status;
     }
-    point_fini(&pool->cached[at].freed);
-    pool->cached[at] = pool->cached[--pool->cached_count];
-    count_used(pool, cached.extent);
-    *address = cached.address;
+    piece->size = size;
+    memmove(piece + 2, piece + 1, (size_t)(range->piece_count - at - 1) * sizeof *piece);
+    piece[1] = rest;
+    range->piece_count++;
     return CUDA_OK;
+}
+
+static void count_used(standin_pool *pool, uint64_t size)
+{
+    pool->used += size;
+    pool->used_peak = pool->used > pool->used_peak ? pool->used : pool->used_peak;
+}
+
+/** Grow by a range that holds `size` bytes. */
+static cuda_status add_range(standin *state, standin_pool *pool, uint64_t size, place *out)
+{
+    pool_range range = {0};
+    if (!memory_extent(size, &range.extent)) {
+        return CUDA_INVALID_VALUE;
+    }
+    if (alloti_array_reserve(&pool->ranges, &pool->range_capacity, pool->range_count + 1,
+                             sizeof *pool->ranges) != ALLOT_STATUS_OK ||
+        alloti_array_reserve(&range.pieces, &range.piece_capacity, 1, sizeof *range.pieces) !=
+            ALLOT_STATUS_OK) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    const cuda_status status =
+        memory_allocate(state, pool->device, range.extent, MEMORY_POOL_RANGE, &range.address);
+    if (status != CUDA_OK) {
+        free(range.pieces);
+        return status;
+    }
+    state->memory.blocks[address_owner(&state->space, range.address)].owner =
+        index_of(&state->pools, pool);
+    range.pieces[range.piece_count++] =
+        (pool_piece){.address = range.address, .size = range.extent, .block = ALLOT_NONE};
+    pool->reserved += range.extent;
+    pool->reserved_peak =
+        pool->reserved > pool->reserved_peak ? pool->reserved : pool->reserved_peak;
+    *out = (place){pool->range_count, 0};
+    pool->ranges[pool->range_count++] = range;
+    return CUDA_OK;
+}
+
+/**
+ * Find or make a piece. When the device is full, one that another stream has not finished freeing
+ * will do, if the pool allows that: the request then waits for it in stream order.
+ */
+static cuda_status get_piece(standin *state, standin_pool *pool, uint64_t size,
+                             standin_stream *stream, place *out)
+{
+    request asked = {
+        .state = state, .pool = pool, .stream = stream, .size = size, .may_depend = false};
+    if (find_best(&asked, pool, out)) {
+        return CUDA_OK;
+    }
+    cuda_status status = add_range(state, pool, size, out);
+    asked.may_depend = true;
+    if (status != CUDA_OUT_OF_MEMORY || pool->reuse[CUDA_POOL_REUSE_INTERNAL - 1] == 0 ||
+        !find_best(&asked, pool, out)) {
+        return status;
+    }
+    const pool_piece *const piece = &pool->ranges[out->range].pieces[out->piece];
+    return point_merge(&stream->now, &piece->freed) ? stream_work(state, stream)
+                                                    : CUDA_OUT_OF_MEMORY;
 }
 
 cuda_status pool_allocate(standin *state, standin_pool *pool, uint64_t size, standin_stream *stream,
                           uint64_t *address)
 {
-    uint64_t extent = 0;
-    if (!memory_extent(size, &extent)) {
+    uint64_t rounded = 0;
+    if (size == 0 || !alloti_align_up(size, PIECE_UNIT, &rounded)) {
         return CUDA_INVALID_VALUE;
     }
     cuda_status status = stream_work(state, stream); /* first, since it cannot be undone */
+    place at = {0};
+    if (status == CUDA_OK) {
+        status = get_piece(state, pool, rounded, stream, &at);
+    }
+    if (status == CUDA_OK) {
+        status = divide(&pool->ranges[at.range], at.piece, rounded);
+    }
     if (status != CUDA_OK) {
         return status;
     }
-    const uint64_t at = best_cached(state, pool, extent, stream);
-    if (at != UINT64_MAX) {
-        status = take_cached(state, pool, at, size, address);
-    } else {
-        status = memory_allocate(state, pool->device, size, MEMORY_POOLED, address);
-        if (status == CUDA_OK) {
-            pool->reserved += extent;
-            pool->reserved_peak =
-                pool->reserved > pool->reserved_peak ? pool->reserved : pool->reserved_peak;
-            count_used(pool, extent);
+    pool_piece *const piece = &pool->ranges[at.range].pieces[at.piece];
+    const memory_block block = {.address = piece->address,
+                                .size = size,
+                                .extent = rounded,
+                                .device = pool->device,
+                                .owner = index_of(&state->pools, pool),
+                                .kind = MEMORY_POOLED,
+                                .is_part = true,
+                                .readers = UINT64_MAX,
+                                .writers = UINT64_MAX};
+    uint32_t index = 0;
+    status = memory_enter(state, &block, &index);
+    if (status != CUDA_OK) {
+        return status;
+    }
+    point_fini(&piece->freed);
+    piece->block = index;
+    count_used(pool, rounded);
+    *address = block.address;
+    return use_set_birth(state, index, stream);
+}
+
+/** The piece that holds an address of a pool; NULL for none. */
+static pool_piece *piece_at(const standin_pool *pool, uint64_t address)
+{
+    for (uint64_t i = 0; i < pool->range_count; i++) {
+        const pool_range *const range = &pool->ranges[i];
+        if (address - range->address >= range->extent) {
+            continue;
         }
+        uint64_t low = 0;
+        uint64_t high = range->piece_count;
+        while (high - low > 1) {
+            const uint64_t middle = low + (high - low) / 2;
+            if (range->pieces[middle].address <= address) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        return &range->pieces[low];
     }
-    if (status == CUDA_OK) {
-        memory_find(state, *address)->owner = index_of(&state->pools, pool);
-        status = use_set_birth(state, memory_index(state, *address), stream);
+    return NULL;
+}
+
+uint32_t pool_find(const standin *state, uint32_t index, uint64_t address)
+{
+    const pool_piece *const piece = piece_at(state->pools.pools[index], address);
+    if (piece == NULL || piece->block == ALLOT_NONE) {
+        return ALLOT_NONE;
     }
-    return status;
+    return piece->block;
 }
 
 /** With real bytes: whether all that uses a block comes before its free in the stream. */
@@ -214,22 +385,18 @@ cuda_status pool_free(standin *state, uint64_t address, standin_stream *stream)
         return CUDA_INVALID_VALUE;
     }
     standin_pool *const pool = state->pools.pools[block->owner];
-    if (alloti_array_reserve(&pool->cached, &pool->cached_capacity, pool->cached_count + 1,
-                             sizeof *pool->cached) != ALLOT_STATUS_OK) {
-        return CUDA_OUT_OF_MEMORY;
-    }
-    pool_cached *const cached = &pool->cached[pool->cached_count];
-    *cached = (pool_cached){.address = address, .extent = block->extent};
     cuda_status status = stream_work(state, stream); /* the free has its place in the order now */
     if (status == CUDA_OK && state->config.has_bytes && stream->capture == NULL) {
         status = check_order(state, index, stream);
     }
+    pool_piece *const piece = piece_at(pool, address);
     if (status == CUDA_OK) {
-        status = point_copy(&cached->freed, &stream->now);
+        status = point_copy(&piece->freed, &stream->now);
     }
     if (status == CUDA_OK) {
-        pool->cached_count++;
-        pool->used -= cached->extent;
+        piece->block = ALLOT_NONE;
+        piece->freed_by = stream->id;
+        pool->used -= piece->size;
         memory_forget(state, index);
     }
     return status;
@@ -250,21 +417,31 @@ cuda_status pool_free_now(standin *state, uint64_t address)
     return status == CUDA_OK ? pool_free(state, address, stream) : status;
 }
 
+/** Whether nothing of a range is in use, or will be before a stream gets there. */
+static bool is_idle(const standin *state, const pool_range *range)
+{
+    for (uint64_t i = 0; i < range->piece_count; i++) {
+        if (range->pieces[i].block != ALLOT_NONE ||
+            !point_is_finished(state, &range->pieces[i].freed)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void pool_trim(standin *state, standin_pool *pool, uint64_t keep)
 {
     uint64_t i = 0;
-    while (i < pool->cached_count && pool->reserved > keep) {
-        pool_cached *const cached = &pool->cached[i];
-        if (!point_is_finished(state, &cached->freed)) {
+    while (i < pool->range_count && pool->reserved > keep) {
+        pool_range *const range = &pool->ranges[i];
+        if (!is_idle(state, range)) {
             i++;
             continue;
         }
-        bytes_release(state, cached->address, cached->extent);
-        memory_refund(state, pool->device, cached->extent);
-        (void)!address_give(&state->space, cached->address, cached->extent);
-        pool->reserved -= cached->extent;
-        point_fini(&cached->freed);
-        *cached = pool->cached[--pool->cached_count];
+        pool->reserved -= range->extent;
+        (void)memory_release(state, range->address, MEMORY_POOL_RANGE);
+        free_range(range);
+        *range = pool->ranges[--pool->range_count];
     }
 }
 
@@ -283,7 +460,7 @@ void pool_trim_after_wait(standin *state, uint32_t device)
         standin_pool *const pool = state->pools.pools[i];
         if (pool != NULL && pool->device == device && pool->is_dying) {
             collect(state, pool);
-        } else if (pool != NULL && pool->device == device && pool->cached_count != 0) {
+        } else if (pool != NULL && pool->device == device && pool->range_count != 0) {
             pool_trim(state, pool, pool->threshold);
         }
     }
@@ -347,19 +524,6 @@ cuda_status pool_set_attribute(standin_pool *pool, int attribute, const void *va
     default:
         return CUDA_INVALID_VALUE;
     }
-}
-
-bool pool_holds(const standin *state, uint64_t address)
-{
-    for (uint64_t i = 0; i < state->pools.count; i++) {
-        const standin_pool *const pool = state->pools.pools[i];
-        for (uint64_t j = 0; pool != NULL && j < pool->cached_count; j++) {
-            if (address - pool->cached[j].address < pool->cached[j].extent) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 void pool_count(const standin *state, uint64_t *used)

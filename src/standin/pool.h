@@ -3,8 +3,17 @@
  * Stream-ordered memory pools (cudaMallocAsync). A freed block stays in its pool: the stream that
  * freed it takes it again at once, others once they are ordered after the free or the free is
  * finished. Waiting for a stream or device gives what is free back to the device, down to the
- * pool's release threshold; so does an allocation that would fail. A block is used again for a
- * request of at least half its size, and is not divided.
+ * pool's release threshold; so does an allocation that would fail.
+ *
+ * A pool holds ranges of whole granules, cut into pieces:
+ *
+ *     | used | free since event a | used | free since event b | free |
+ *
+ * A request takes the smallest free run that its stream may use, rounded up to 512 bytes. How the
+ * driver chooses, and by how much its pools grow, is not public: best fit and single granules are a
+ * guess (users see 32 MiB reserved by some drivers).
+ *
+ * The attributes about reuse are followed as the CUDA programming guide describes them.
  *
  * Not thread-safe: guarded by the process's lock.
  */
@@ -20,11 +29,21 @@
 
 struct standin;
 
-typedef struct pool_cached {
+typedef struct pool_piece {
+    uint64_t address;
+    uint64_t size;
+    uint32_t block;     /**< Index of the block; ALLOT_NONE: free. */
+    stream_point freed; /**< While free: when. */
+    uint64_t freed_by;  /**< While free: id of the stream; 0: of several. */
+} pool_piece;
+
+typedef struct pool_range {
     uint64_t address;
     uint64_t extent;
-    stream_point freed; /**< When. */
-} pool_cached;
+    pool_piece *pieces; /**< Sorted, without gaps. */
+    uint64_t piece_count;
+    uint64_t piece_capacity;
+} pool_range;
 
 typedef struct standin_pool {
     void *handle;
@@ -36,10 +55,10 @@ typedef struct standin_pool {
     uint64_t reserved_peak;
     uint64_t used;
     uint64_t used_peak;
-    int reuse[3]; /**< The three attributes about reuse: kept, not interpreted. */
-    pool_cached *cached;
-    uint64_t cached_count;
-    uint64_t cached_capacity;
+    int reuse[3]; /**< The three attributes about reuse, by number - 1. */
+    pool_range *ranges;
+    uint64_t range_count;
+    uint64_t range_capacity;
 } standin_pool;
 
 typedef struct pool_state {
@@ -71,7 +90,7 @@ cuda_status pool_free(struct standin *state, uint64_t address, standin_stream *s
  */
 cuda_status pool_free_now(struct standin *state, uint64_t address);
 
-/** Give cached blocks back until at most `keep` bytes are reserved. */
+/** Give ranges that are free back until at most `keep` bytes are reserved. */
 void pool_trim(struct standin *state, standin_pool *pool, uint64_t keep);
 void pool_trim_device(struct standin *state, uint32_t device);
 void pool_trim_after_wait(struct standin *state, uint32_t device);
@@ -79,8 +98,8 @@ void pool_trim_after_wait(struct standin *state, uint32_t device);
 cuda_status pool_get_attribute(const standin_pool *pool, int attribute, void *out);
 cuda_status pool_set_attribute(standin_pool *pool, int attribute, const void *value);
 
-/** Whether an address lies in memory that a pool keeps for later requests. */
-bool pool_holds(const struct standin *state, uint64_t address);
+/** Block of pool `index` that holds an address; ALLOT_NONE for none. */
+uint32_t pool_find(const struct standin *state, uint32_t index, uint64_t address);
 
 /** Add what the pools hold to used[device]. */
 void pool_count(const struct standin *state, uint64_t *used);

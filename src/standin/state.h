@@ -20,6 +20,7 @@
 #include "standin/pool.h"
 #include "standin/queue.h"
 #include "standin/slot.h"
+#include "standin/small.h"
 #include "standin/stream.h"
 #include "standin/use.h"
 #include "standin/values.h"
@@ -30,6 +31,7 @@ typedef struct standin {
     standin_config config;
     address_space space;
     memory_state memory;
+    small_state small;
     vmm_state vmm;
     host_state host;
     stream_state streams;

@@ -249,6 +249,10 @@ cuda_status vmm_map(standin *state, uint64_t address, uint64_t size, uint64_t of
         has_mapping(state, address, size)) {
         return CUDA_INVALID_VALUE;
     }
+    if (offset != 0 && state->config.has_bytes) {
+        return rule_broken(state, NULL, CUDA_INVALID_VALUE,
+                           "cuMemMap with an offset of %" PRIu64 ", which must be zero", offset);
+    }
     cuda_status status = bytes_map(state, address, size, physical->file, offset);
     if (status != CUDA_OK) {
         return status;
@@ -281,8 +285,8 @@ static bool is_mapped_exactly(const standin *state, uint64_t address, uint64_t s
 }
 
 /**
- * Unmapping does not wait for the device: what was observed of it is that cuMemUnmap returns while
- * work goes on, and the documentation promises nothing else. Work that comes later fails.
+ * Unmapping does not wait for the device: the documentation has it synchronous "for most use
+ * cases", which a program cannot rely on. Work that runs later than this fails.
  */
 static void check_users(standin *state, uint64_t address, uint64_t size)
 {

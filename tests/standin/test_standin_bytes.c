@@ -79,17 +79,19 @@ static void physical_memory_keeps_its_bytes_wherever_it_is_mapped(void)
     REQUIRE(cuda.cuMemCreate(&handle, STANDIN_MIB(4), &properties, 0) == 0);
     CHECK_EQ(cuda.cuMemMap(address, STANDIN_MIB(4), 0, handle, 0), 0);
     void *const first = (void *)(uintptr_t)(address + STANDIN_MIB(2));
-    void *const second = (void *)(uintptr_t)(address + STANDIN_MIB(4));
+    void *const second = (void *)(uintptr_t)(address + STANDIN_MIB(6));
     CHECK_EQ(cuda.cudaMemcpy(first, &byte, 1, 1), ILLEGAL_ADDRESS); /* no access was granted */
     CHECK_EQ(cuda.cuMemSetAccess(address, STANDIN_MIB(4), &access, 1), 0);
     CHECK_EQ(cuda.cudaMemcpy(first, &byte, 1, 1), 0);
     CHECK_EQ(cuda.cudaMemcpy(second, &byte, 1, 1), INVALID_VALUE); /* not mapped */
-    CHECK_EQ(cuda.cuMemMap(address + STANDIN_MIB(4), STANDIN_MIB(2), STANDIN_MIB(2), handle, 0), 0);
-    CHECK_EQ(cuda.cuMemSetAccess(address + STANDIN_MIB(4), STANDIN_MIB(2), &access, 1), 0);
+    CHECK_EQ(cuda.cuMemMap(address + STANDIN_MIB(4), STANDIN_MIB(2), STANDIN_MIB(2), handle, 0),
+             INVALID_VALUE); /* "currently must be zero" */
+    CHECK_EQ(cuda.cuMemMap(address + STANDIN_MIB(4), STANDIN_MIB(4), 0, handle, 0), 0);
+    CHECK_EQ(cuda.cuMemSetAccess(address + STANDIN_MIB(4), STANDIN_MIB(4), &access, 1), 0);
     byte = 0;
     CHECK_EQ(cuda.cudaMemcpy(&byte, second, 1, 2), 0);
     CHECK_EQ(byte, 5);
-    CHECK_EQ(cuda.cuMemUnmap(address, STANDIN_MIB(6)), 0);
+    CHECK_EQ(cuda.cuMemUnmap(address, STANDIN_MIB(8)), 0);
     CHECK_EQ(cuda.cuMemRelease(handle), 0);
     CHECK_EQ(cuda.cuMemAddressFree(address, STANDIN_MIB(8)), 0);
     cuda.cudaGetLastError();

@@ -216,6 +216,52 @@ static void freed_pool_memory_waits_for_its_stream(void)
     cuda.cudaEventDestroy(e);
 }
 
+/** Memory that one stream freed, asked for by another, with the attributes about reuse off and on.
+ */
+static void attributes_of_a_pool_say_what_is_used_again(void)
+{
+    load();
+    enum { FOLLOW_EVENTS = 1, OPPORTUNISTIC = 2, INTERNAL = 3 };
+    const standin_properties properties = {.type = 1, .location = {1, 0}};
+    const size_t most = STANDIN_MIB(700); /* of 1 GiB: there is no room for two */
+    void *const a = stream();
+    void *const b = stream();
+    void *const e = event();
+    void *pool = NULL;
+    void *first = NULL;
+    void *again = NULL;
+    int off = 0;
+    int on = 1;
+    REQUIRE(cuda.cudaMemPoolCreate(&pool, &properties) == 0);
+    for (int i = FOLLOW_EVENTS; i <= INTERNAL; i++) {
+        CHECK_EQ(cuda.cudaMemPoolSetAttribute(pool, i, &off), 0);
+    }
+    REQUIRE(cuda.cudaMallocFromPoolAsync(&first, most, pool, a) == 0);
+    CHECK_EQ(cuda.cudaFreeAsync(first, a), 0);
+    CHECK_EQ(cuda.cudaMallocFromPoolAsync(&again, most, pool, a), 0); /* its own stream: always */
+    CHECK_EQ(cuda.cudaFreeAsync(again, a), 0);
+    CHECK_EQ(cuda.cudaMallocFromPoolAsync(&again, most, pool, b), 2);
+    CHECK_EQ(cuda.cudaMemPoolSetAttribute(pool, INTERNAL, &on), 0);
+    CHECK_EQ(cuda.cudaMallocFromPoolAsync(&again, most, pool, b), 0);
+    CHECK(again == first);
+    CHECK_EQ(cuda.cudaStreamSynchronize(b), 0);
+    CHECK_EQ(cuda.cudaStreamQuery(a), 0); /* b was made to wait for a */
+    CHECK_EQ(cuda.cudaMemPoolSetAttribute(pool, INTERNAL, &off), 0);
+    CHECK_EQ(cuda.cudaFreeAsync(again, b), 0);
+    CHECK_EQ(cuda.cudaEventRecord(e, b), 0);
+    CHECK_EQ(cuda.cudaStreamWaitEvent(a, e, 0), 0);
+    CHECK_EQ(cuda.cudaMallocFromPoolAsync(&again, most, pool, a), 2);
+    CHECK_EQ(cuda.cudaMemPoolSetAttribute(pool, FOLLOW_EVENTS, &on), 0);
+    CHECK_EQ(cuda.cudaMallocFromPoolAsync(&again, most, pool, a), 0);
+    CHECK_EQ(cuda.cudaFreeAsync(again, a), 0);
+    CHECK_EQ(cuda.cudaMemPoolDestroy(pool), 0);
+    CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
+    cuda.cudaStreamDestroy(a);
+    cuda.cudaStreamDestroy(b);
+    cuda.cudaEventDestroy(e);
+    cuda.cudaGetLastError();
+}
+
 static void wrong_handles_are_refused(void)
 {
     load();
@@ -296,6 +342,7 @@ static const check_test TESTS[] = {
     {"freed_pool_memory_waits_for_its_stream", freed_pool_memory_waits_for_its_stream},
     {"a_loop_that_only_asks_is_a_wait", a_loop_that_only_asks_is_a_wait},
     {"a_thread_that_only_watches_sees_work_done", a_thread_that_only_watches_sees_work_done},
+    {"attributes_of_a_pool_say_what_is_used_again", attributes_of_a_pool_say_what_is_used_again},
     {"wrong_handles_are_refused", wrong_handles_are_refused},
 };
 CHECK_MAIN(TESTS)

@@ -216,9 +216,11 @@ static size_t pool_value(void *pool, int attribute)
     return (size_t)value;
 }
 
+/* Numbers of cudaMemPoolAttr. */
+enum { THRESHOLD = 4, RESERVED = 5, USED = 7 };
+
 static void pools_keep_what_is_freed_up_to_their_threshold(void)
 {
-    enum { THRESHOLD = 4, RESERVED = 5, USED = 7 };
     load();
     void *pool = NULL;
     void *a = NULL;
@@ -246,7 +248,6 @@ static void pools_keep_what_is_freed_up_to_their_threshold(void)
 
 static void a_full_device_takes_back_what_pools_keep(void)
 {
-    enum { THRESHOLD = 4 };
     load();
     const standin_properties properties = {.type = 1, .location = {1, 0}};
     void *pool = NULL;
@@ -349,7 +350,7 @@ static void random_calls_keep_the_sum(void)
             live[at] = NULL;
             continue;
         }
-        const size_t size = (size_t)check_random_range(&random, 1, STANDIN_MIB(9));
+        const size_t size = (size_t)check_random_range(&random, STANDIN_MIB(2), STANDIN_MIB(9));
         const size_t extent = (size + STANDIN_MIB(2) - 1) / STANDIN_MIB(2) * STANDIN_MIB(2);
         const int status = cuda.cudaMalloc(&live[at], size);
         CHECK_EQ(status, before + sum + extent > STANDIN_MIB(64) ? OUT_OF_MEMORY : 0);
@@ -366,6 +367,105 @@ static void random_calls_keep_the_sum(void)
     }
     CHECK_EQ(standin_used(), before);
     cuda.cudaGetLastError();
+}
+
+static void small_allocations_share_granules(void)
+{
+    load();
+    enum { COUNT = 4096 };
+    static void *small[COUNT + 1];
+    const size_t before = standin_used();
+    for (int i = 0; i < COUNT; i++) {
+        REQUIRE(cuda.cudaMalloc(&small[i], 512) == 0);
+    }
+    CHECK(standin_used() - before <= STANDIN_MIB(2));
+    const size_t full = standin_used();
+    REQUIRE(cuda.cudaMalloc(&small[COUNT], 1) == 0);
+    CHECK(standin_used() <= full + STANDIN_MIB(2));
+    uint64_t base = 0;
+    size_t size = 0;
+    CHECK_EQ(cuda.cuMemGetAddressRange_v2(&base, &size, (uintptr_t)small[7] + 511), 0);
+    CHECK_EQ(base, (uintptr_t)small[7]);
+    CHECK_EQ(size, 512);
+    CHECK_EQ(cuda.cudaFree((char *)small[7] + 1), INVALID_VALUE);
+    for (int i = 0; i <= COUNT; i++) {
+        CHECK_EQ((uintptr_t)small[i] % 512, 0);
+        CHECK_EQ(cuda.cudaFree(small[i]), 0);
+    }
+    CHECK_EQ(cuda.cudaFree(small[7]), INVALID_VALUE);
+    CHECK_EQ(standin_used(), before);
+    cuda.cudaGetLastError();
+}
+
+/** Random small sizes against a plain list of what is live. */
+static void small_allocations_do_not_overlap(void)
+{
+    enum { LIVE_MAX = 64 };
+    load();
+    char *live[LIVE_MAX] = {0};
+    size_t sizes[LIVE_MAX] = {0};
+    uint64_t random = check_seed();
+    const size_t before = standin_used();
+    for (int i = 0; i < 20000; i++) {
+        const size_t at = (size_t)check_random_range(&random, 0, LIVE_MAX - 1);
+        if (live[at] != NULL) {
+            CHECK_EQ(cuda.cudaFree(live[at]), 0);
+            live[at] = NULL;
+            continue;
+        }
+        const size_t most = check_random(&random) % 4 == 0 ? STANDIN_MIB(2) - 1 : 20000;
+        sizes[at] = (size_t)check_random_range(&random, 1, most);
+        if (cuda.cudaMalloc((void **)&live[at], sizes[at]) != 0) {
+            live[at] = NULL; /* the device is full */
+            continue;
+        }
+        uint64_t base = 0;
+        size_t size = 0;
+        CHECK_EQ(cuda.cuMemGetAddressRange_v2(&base, &size, (uintptr_t)live[at] + sizes[at] - 1),
+                 0);
+        CHECK_EQ(base, (uintptr_t)live[at]);
+        CHECK_EQ(size, sizes[at]);
+        for (size_t j = 0; j < LIVE_MAX; j++) {
+            CHECK(j == at || live[j] == NULL || live[at] + sizes[at] <= live[j] ||
+                  live[j] + sizes[j] <= live[at]);
+        }
+    }
+    for (size_t j = 0; j < LIVE_MAX; j++) {
+        cuda.cudaFree(live[j]);
+    }
+    CHECK_EQ(standin_used(), before);
+    cuda.cudaGetLastError();
+}
+
+static void pools_divide_and_join_what_they_hold(void)
+{
+    load();
+    const standin_properties properties = {.type = 1, .location = {1, 0}};
+    void *pool = NULL;
+    char *parts[4] = {0};
+    void *whole = NULL;
+    const size_t before = standin_used();
+    uint64_t keep = UINT64_MAX;
+    REQUIRE(cuda.cudaMemPoolCreate(&pool, &properties) == 0);
+    CHECK_EQ(cuda.cudaMemPoolSetAttribute(pool, THRESHOLD, &keep), 0);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(cuda.cudaMallocFromPoolAsync((void **)&parts[i], 500000, pool, NULL), 0);
+    }
+    CHECK_EQ(pool_value(pool, RESERVED), STANDIN_MIB(2));
+    CHECK_EQ(pool_value(pool, USED), 4 * 500224); /* in units of 512 */
+    CHECK_EQ(standin_used() - before, STANDIN_MIB(2));
+    CHECK_EQ(parts[1] - parts[0], 500224);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(cuda.cudaFreeAsync(parts[(i + 1) % 4], NULL), 0);
+    }
+    CHECK_EQ(cuda.cudaMallocFromPoolAsync(&whole, STANDIN_MIB(2), pool, NULL), 0);
+    CHECK(whole == parts[0]);
+    CHECK_EQ(pool_value(pool, RESERVED), STANDIN_MIB(2));
+    CHECK_EQ(cuda.cudaMemPoolDestroy(pool), 0); /* lives on until its memory is freed */
+    CHECK_EQ(standin_used() - before, STANDIN_MIB(2));
+    CHECK_EQ(cuda.cudaFreeAsync(whole, NULL), 0);
+    CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
+    CHECK_EQ(standin_used(), before);
 }
 
 static const check_test TESTS[] = {
@@ -385,5 +485,8 @@ static const check_test TESTS[] = {
     {"memory_of_this_process_opens_to_itself", memory_of_this_process_opens_to_itself},
     {"touching_device_memory_names_the_allocation", touching_device_memory_names_the_allocation},
     {"random_calls_keep_the_sum", random_calls_keep_the_sum},
+    {"small_allocations_share_granules", small_allocations_share_granules},
+    {"small_allocations_do_not_overlap", small_allocations_do_not_overlap},
+    {"pools_divide_and_join_what_they_hold", pools_divide_and_join_what_they_hold},
 };
 CHECK_MAIN(TESTS)
