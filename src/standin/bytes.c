@@ -2,9 +2,12 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "standin/bytes.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/size_math.h"
@@ -44,6 +47,48 @@ int bytes_file(const standin *state, uint64_t size)
         return -1;
     }
     return file;
+}
+
+int bytes_share(standin *state, uint64_t address, uint64_t extent)
+{
+    const int file = bytes_file(state, extent);
+    void *const view =
+        file < 0 ? MAP_FAILED
+                 : mmap(NULL, (size_t)extent, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (view == MAP_FAILED) {
+        if (file >= 0) {
+            close(file);
+        }
+        return -1;
+    }
+    memcpy(view, alias(state, address), (size_t)extent);
+    munmap(view, (size_t)extent);
+    if (bytes_map(state, address, extent, file, 0) != CUDA_OK) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+cuda_status bytes_map_foreign(standin *state, uint64_t address, uint64_t extent, long process,
+                              int file)
+{
+    if (!state->config.has_bytes) {
+        return CUDA_OK;
+    }
+    char path[64];
+    struct stat facts;
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", process, file);
+    const int opened = open(path, O_RDWR | O_CLOEXEC);
+    if (opened < 0) {
+        return CUDA_INVALID_VALUE;
+    }
+    cuda_status status = CUDA_INVALID_VALUE;
+    if (fstat(opened, &facts) == 0 && (uint64_t)facts.st_size >= extent) {
+        status = bytes_map(state, address, extent, opened, 0);
+    }
+    close(opened);
+    return status;
 }
 
 cuda_status bytes_map(standin *state, uint64_t address, uint64_t size, int file, uint64_t offset)

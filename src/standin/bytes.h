@@ -28,6 +28,13 @@ void bytes_release(struct standin *state, uint64_t address, uint64_t extent);
 /** A memory file for physical memory; -1 without real bytes or on failure. */
 int bytes_file(const struct standin *state, uint64_t size);
 
+/** Turn the memory of a block into such a file, with its bytes; -1 on failure. */
+int bytes_share(struct standin *state, uint64_t address, uint64_t extent);
+
+/** Map a file of another process; without real bytes nothing is done. */
+cuda_status bytes_map_foreign(struct standin *state, uint64_t address, uint64_t extent,
+                              long process, int file);
+
 /** Map part of such a file at an address. */
 cuda_status bytes_map(struct standin *state, uint64_t address, uint64_t size, int file,
                       uint64_t offset);

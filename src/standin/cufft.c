@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cuFFT: plans and their work areas. The documentation gives the work area in complex elements of
+ * cuFFT: the work areas of plans. The documentation gives the work area in complex elements of
  * the batch: as low as one for each, eight in the worst case. Without an entry in the user's table
  * the low end is answered, and the report carries the other.
  */
-#include <stdatomic.h>
-
 #include "core/size_math.h"
 #include "standin/abi.h"
 #include "standin/report.h"
 
 enum { WORST = 8 };
-
-/* Plans are numbers. */
-CUDA_ENTRY(int, cufftCreate)(int *plan)
-{
-    static atomic_int last;
-    *plan = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    return 0;
-}
 
 /** Bytes of a complex number of a cudaDataType. */
 static uint64_t complex_size(int type)

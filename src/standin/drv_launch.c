@@ -272,6 +272,27 @@ CUDA_ENTRY(int, cuLaunchHostFunc)(void *stream, void (*run)(void *), void *data)
     return cudaLaunchHostFunc(stream, run, data);
 }
 
+CUDA_ENTRY(int, cuStreamAddCallback)
+(void *stream, void (*run)(void *, int, void *), void *data, unsigned flags)
+{
+    return cudaStreamAddCallback(stream, run, data, flags);
+}
+
+CUDA_ENTRY(int, cuStreamGetDevice)(void *stream, int *device)
+{
+    return cudaStreamGetDevice(stream, device);
+}
+
+CUDA_ENTRY(int, cuStreamGetFlags)(void *stream, unsigned *flags)
+{
+    return cudaStreamGetFlags(stream, flags);
+}
+
+CUDA_ENTRY(int, cuStreamGetId)(void *stream, unsigned long long *id)
+{
+    return cudaStreamGetId(stream, id);
+}
+
 CUDA_ENTRY(int, cuEventCreate)(void **event, unsigned flags)
 {
     return cudaEventCreateWithFlags(event, flags);
@@ -285,6 +306,11 @@ CUDA_ENTRY(int, cuEventDestroy_v2)(void *event)
 CUDA_ENTRY(int, cuEventRecord)(void *event, void *stream)
 {
     return cudaEventRecord(event, stream);
+}
+
+CUDA_ENTRY(int, cuEventRecordWithFlags)(void *event, void *stream, unsigned flags)
+{
+    return cudaEventRecordWithFlags(event, stream, flags);
 }
 
 CUDA_ENTRY(int, cuEventQuery)(void *event)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "standin/runtime.h"
@@ -445,49 +446,73 @@ CUDA_ENTRY(int, cuMemGetAllocationPropertiesFromHandle)
     return physical == NULL ? CUDA_INVALID_VALUE : CUDA_OK;
 }
 
-/* A handle goes to another process as a file that says how large it is and whose. */
+/*
+ * A handle goes to another process as a file that ends with how large the memory is and whose. With
+ * real bytes these come first.
+ */
 typedef struct shared_handle {
+    uint64_t mark;
     uint64_t size;
     uint64_t device;
 } shared_handle;
 
 enum { HANDLE_FILE = 1 };
+static const uint64_t SHARED_MARK = UINT64_C(0x616c6c6f74736872);
+
+/** A file to give away, for the physical memory of that file or, without bytes, -1. */
+static int make_shared(const shared_handle *shared, int bytes)
+{
+    const int file = bytes >= 0 ? dup(bytes) : memfd_create("allot-standin-handle", MFD_CLOEXEC);
+    const off_t end = bytes >= 0 ? (off_t)shared->size : 0;
+    if (file >= 0 && pwrite(file, shared, sizeof *shared, end) != (ssize_t)sizeof *shared) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+static bool read_shared(int file, shared_handle *out)
+{
+    struct stat facts;
+    return fstat(file, &facts) == 0 && facts.st_size >= (off_t)sizeof *out &&
+           pread(file, out, sizeof *out, facts.st_size - (off_t)sizeof *out) ==
+               (ssize_t)sizeof *out &&
+           out->mark == SHARED_MARK && out->size != 0 && out->size % STANDIN_GRANULE == 0 &&
+           out->device < standin_settings()->device_count;
+}
 
 CUDA_ENTRY(int, cuMemExportToShareableHandle)
 (int *out, uint64_t handle, int type, unsigned long long flags)
 {
     standin *const state = standin_open();
     const vmm_physical *const physical = vmm_find(state, handle);
-    shared_handle shared = {0};
-    if (physical != NULL) {
-        shared = (shared_handle){physical->size, physical->device};
+    int file = -1;
+    cuda_status status = CUDA_INVALID_VALUE;
+    if (physical != NULL && type == HANDLE_FILE && flags == 0) {
+        const shared_handle shared = {SHARED_MARK, physical->size, physical->device};
+        file = make_shared(&shared, physical->file);
+        status = file < 0 ? CUDA_OUT_OF_MEMORY : CUDA_OK;
     }
     standin_close(state);
-    if (shared.size == 0 || type != HANDLE_FILE || flags != 0) {
-        return CUDA_INVALID_VALUE;
+    if (status == CUDA_OK) {
+        *out = file;
     }
-    const int file = memfd_create("allot-standin-handle", MFD_CLOEXEC);
-    if (file < 0 || write(file, &shared, sizeof shared) != (ssize_t)sizeof shared) {
-        if (file >= 0) {
-            close(file);
-        }
-        return CUDA_OUT_OF_MEMORY;
-    }
-    *out = file;
-    return CUDA_OK;
+    return status;
 }
 
 CUDA_ENTRY(int, cuMemImportFromShareableHandle)(uint64_t *handle, void *system_handle, int type)
 {
     shared_handle shared = {0};
     const int file = (int)(intptr_t)system_handle;
-    if (type != HANDLE_FILE || pread(file, &shared, sizeof shared, 0) != (ssize_t)sizeof shared ||
-        shared.size == 0 || shared.size % STANDIN_GRANULE != 0 ||
-        shared.device >= standin_settings()->device_count) {
+    if (type != HANDLE_FILE || !read_shared(file, &shared)) {
         return CUDA_INVALID_VALUE;
     }
+    const int own = standin_settings()->has_bytes ? dup(file) : -1;
     standin *const state = standin_open();
-    const cuda_status status = vmm_import(state, shared.size, (uint32_t)shared.device, -1, handle);
+    const cuda_status status = vmm_import(state, shared.size, (uint32_t)shared.device, own, handle);
     standin_close(state);
+    if (status != CUDA_OK && own >= 0) {
+        close(own);
+    }
     return status;
 }

@@ -2,6 +2,7 @@
 #include "standin/memory.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/array.h"
 #include "core/size_math.h"
@@ -137,6 +138,9 @@ void memory_forget(standin *state, uint32_t index)
     memory_block *const block = &memory->blocks[index];
     if (!block->is_part) {
         address_set_owner(&state->space, block->address, block->extent, ALLOT_NONE);
+    }
+    if (block->file != 0) {
+        close(block->file - 1);
     }
     *block = (memory_block){0};
     memory->free_slots[memory->free_count++] = index;

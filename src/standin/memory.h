@@ -38,6 +38,7 @@ typedef struct memory_block {
     uint64_t id;     /**< Unique for the life of the process. */
     uint32_t device;
     uint32_t owner; /**< Meaning by kind. */
+    int file;       /**< With real bytes: the memory file it became, + 1; 0: none. */
     bool is_part;   /**< Its granules are another block's, and its extent is no multiple of them. */
     memory_kind kind;
     uint64_t readers; /**< Bit i: device i may read it. Mappings: as granted, else all. */

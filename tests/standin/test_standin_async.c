@@ -298,6 +298,60 @@ static void rows_and_wide_values_lie_where_they_should(void)
     cuda.cudaFree(device);
 }
 
+static void the_driver_copies_rectangles(void)
+{
+    load();
+    typedef struct end {
+        size_t x, y;
+        int type;
+        void *host;
+        uint64_t device;
+        void *array;
+        size_t pitch;
+    } end;
+    struct {
+        end from, to;
+        size_t width, height;
+    } what = {.width = 2, .height = 2};
+    unsigned char *const device = memory(0);
+    unsigned char in[3][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}};
+    unsigned char out[SIZE];
+    what.from = (end){.x = 1, .y = 1, .type = 1, .host = in, .pitch = 4};
+    what.to = (end){.x = 3, .y = 1, .type = 2, .device = (uintptr_t)device, .pitch = 16};
+    CHECK_EQ(cuda.cuMemcpy2DAsync_v2(&what, NULL), 0);
+    CHECK_EQ(cuda.cudaMemcpy(out, device, SIZE, TO_HOST), 0);
+    CHECK_EQ(out[16 + 3], 6);
+    CHECK_EQ(out[16 + 4], 7);
+    CHECK_EQ(out[32 + 3], 10);
+    CHECK_EQ(out[32 + 4], 11);
+    CHECK_EQ(out[16 + 5], 0);
+    what.from.x = 3; /* one byte of the row is left */
+    CHECK_EQ(cuda.cuMemcpy2DAsync_v2(&what, NULL), 1);
+    what.from.type = 3; /* an array */
+    CHECK_EQ(cuda.cuMemcpy2DAsync_v2(&what, NULL), 1);
+    cuda.cudaFree(device);
+}
+
+static void the_driver_has_pools_of_its_own_name(void)
+{
+    load();
+    const standin_properties properties = {.type = 1, .location = {1, 0}};
+    void *const s = stream(NON_BLOCKING);
+    void *pool = NULL;
+    uint64_t address = 0;
+    unsigned char *const host = pinned();
+    CHECK_EQ(cuda.cuMemPoolCreate(&pool, &properties), 0);
+    CHECK_EQ(cuda.cuMemAllocFromPoolAsync(&address, SIZE, pool, s), 0);
+    CHECK_EQ(cuda.cuMemsetD8Async(address, 5, SIZE, s), 0);
+    CHECK_EQ(cuda.cuMemcpyAsync((uintptr_t)host, address, SIZE, s), 0);
+    CHECK_EQ(cuda.cuMemFreeAsync(address, s), 0);
+    CHECK_EQ(cuda.cuMemPoolDestroy(pool), 0);
+    CHECK_EQ(cuda.cuStreamSynchronize(s), 0);
+    CHECK_EQ(host[SIZE - 1], 5);
+    cuda.cudaFreeHost(host);
+    cuda.cudaStreamDestroy(s);
+}
+
 static void copies_of_a_batch_read_their_sources_as_asked(void)
 {
     load();
@@ -369,7 +423,7 @@ static void a_graph_does_what_was_captured(void)
     CHECK_EQ(cuda.cudaGraphDestroy(graph), 0);
     for (int i = 1; i <= 2; i++) {
         memset(host, 0, SIZE);
-        CHECK_EQ(cuda.cudaGraphLaunch(exec, s), 0);
+        CHECK_EQ(cuda.cuGraphLaunch(exec, s), 0);
         CHECK_EQ(cuda.cudaStreamSynchronize(s), 0);
         CHECK_EQ(host[SIZE - 1], 8);
         CHECK_EQ(calls, i);
@@ -433,6 +487,8 @@ static const check_test TESTS[] = {
     {"host_functions_run_in_their_place", host_functions_run_in_their_place},
     {"freeing_waits_for_the_device", freeing_waits_for_the_device},
     {"rows_and_wide_values_lie_where_they_should", rows_and_wide_values_lie_where_they_should},
+    {"the_driver_copies_rectangles", the_driver_copies_rectangles},
+    {"the_driver_has_pools_of_its_own_name", the_driver_has_pools_of_its_own_name},
     {"copies_of_a_batch_read_their_sources_as_asked",
      copies_of_a_batch_read_their_sources_as_asked},
     {"a_graph_does_what_was_captured", a_graph_does_what_was_captured},

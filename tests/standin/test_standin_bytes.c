@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Device memory with real bytes behind it, and rules that are kept strictly. */
 #include <string.h>
+#include <unistd.h>
 
 #include "support/check.h"
 #include "support/standin.h"
@@ -97,10 +98,40 @@ static void physical_memory_keeps_its_bytes_wherever_it_is_mapped(void)
     cuda.cudaGetLastError();
 }
 
+static void a_shared_handle_shows_the_same_bytes(void)
+{
+    load();
+    const standin_properties properties = {.type = 1, .handle_types = 1, .location = {1, 0}};
+    const standin_access access = {.location = {1, 0}, .flags = 3};
+    const size_t size = STANDIN_MIB(2);
+    uint64_t address = 0;
+    uint64_t handles[2] = {0};
+    int file = -1;
+    char byte = 0;
+    REQUIRE(cuda.cuMemAddressReserve(&address, 2 * size, 0, 0, 0) == 0);
+    REQUIRE(cuda.cuMemCreate(&handles[0], size, &properties, 0) == 0);
+    CHECK_EQ(cuda.cuMemExportToShareableHandle(&file, handles[0], 1, 0), 0);
+    CHECK_EQ(cuda.cuMemImportFromShareableHandle(&handles[1], (void *)(intptr_t)file, 1), 0);
+    close(file);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(cuda.cuMemMap(address + (uint64_t)i * size, size, 0, handles[i], 0), 0);
+    }
+    CHECK_EQ(cuda.cuMemSetAccess(address, 2 * size, &access, 1), 0);
+    CHECK_EQ(cuda.cudaMemset((void *)(uintptr_t)(address + 17), 6, 1), 0);
+    CHECK_EQ(cuda.cudaMemcpy(&byte, (void *)(uintptr_t)(address + size + 17), 1, 2), 0);
+    CHECK_EQ(byte, 6);
+    CHECK_EQ(cuda.cuMemUnmap(address, 2 * size), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(cuda.cuMemRelease(handles[i]), 0);
+    }
+    CHECK_EQ(cuda.cuMemAddressFree(address, 2 * size), 0);
+}
+
 static const check_test TESTS[] = {
     {"what_is_written_is_read_back", what_is_written_is_read_back},
     {"copies_outside_an_allocation_are_refused", copies_outside_an_allocation_are_refused},
     {"fresh_memory_does_not_show_old_bytes", fresh_memory_does_not_show_old_bytes},
+    {"a_shared_handle_shows_the_same_bytes", a_shared_handle_shows_the_same_bytes},
     {"physical_memory_keeps_its_bytes_wherever_it_is_mapped",
      physical_memory_keeps_its_bytes_wherever_it_is_mapped},
 };

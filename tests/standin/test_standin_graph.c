@@ -98,6 +98,25 @@ static void library_calls_add_nodes(void)
     cuda.cudaStreamDestroy(s);
 }
 
+static void transforms_add_nodes(void)
+{
+    load();
+    void *const s = stream();
+    void *graph = NULL;
+    int plan = 0;
+    REQUIRE(cuda.cufftCreate(&plan) == 0);
+    CHECK_EQ(cuda.cufftSetStream(plan, s), 0);
+    CHECK_EQ(cuda.cudaStreamBeginCapture(s, 0), 0);
+    CHECK_EQ(cuda.cufftXtExec(plan, place, place, -1), 0);
+    CHECK_EQ(cuda.cudaStreamEndCapture(s, &graph), 0);
+    CHECK_EQ(node_count(graph), 1);
+    CHECK_EQ(cuda.cufftDestroy(plan), 0);
+    CHECK_EQ(cuda.cufftDestroy(plan), 1);
+    CHECK_EQ(cuda.cufftXtExec(plan, place, place, -1), 1);
+    cuda.cudaGraphDestroy(graph);
+    cuda.cudaStreamDestroy(s);
+}
+
 static void events_fork_and_join_streams(void)
 {
     load();
@@ -264,6 +283,7 @@ static void a_graph_keeps_the_programs_objects_alive(void)
 static const check_test TESTS[] = {
     {"captured_work_becomes_a_chain_of_nodes", captured_work_becomes_a_chain_of_nodes},
     {"library_calls_add_nodes", library_calls_add_nodes},
+    {"transforms_add_nodes", transforms_add_nodes},
     {"events_fork_and_join_streams", events_fork_and_join_streams},
     {"a_stream_that_was_not_joined_spoils_the_capture",
      a_stream_that_was_not_joined_spoils_the_capture},

@@ -82,6 +82,15 @@ typedef struct standin_nccl_id {
     X(int, cuMemcpyBatchAsync_v2,                                                                  \
       (const uint64_t *, const uint64_t *, const size_t *, size_t,                                 \
        const standin_copy_attributes *, const size_t *, size_t, void *))                           \
+    X(int, cuMemcpy2DAsync_v2, (const void *, void *))                                             \
+    X(int, cuMemPoolCreate, (void **, const standin_properties *))                                 \
+    X(int, cuMemPoolDestroy, (void *))                                                             \
+    X(int, cuMemAllocFromPoolAsync, (uint64_t *, size_t, void *, void *))                          \
+    X(int, cuGraphLaunch, (void *, void *))                                                        \
+    X(int, cufftCreate, (int *))                                                                   \
+    X(int, cufftDestroy, (int))                                                                    \
+    X(int, cufftSetStream, (int, void *))                                                          \
+    X(int, cufftXtExec, (int, void *, void *, int))                                                \
     X(int, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *))                             \
     X(int, cuMemsetD16Async, (uint64_t, unsigned short, size_t, void *))                           \
     X(int, cuMemsetD32Async, (uint64_t, unsigned, size_t, void *))                                 \

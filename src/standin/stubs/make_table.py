@@ -226,7 +226,7 @@ def defined_by_hand(folder):
     for path in sorted(pathlib.Path(folder).glob("*.c")):
         text = path.read_text()
         names |= set(re.findall(r"\bCUDA_ENTRY\([^,()]*(?:\([^()]*\))?[^,()]*, (\w+)\)", text))
-        names |= set(re.findall(r"^LAUNCH_ENTRY\((\w+)", text, re.MULTILINE))
+        names |= set(re.findall(r"^(?:LAUNCH|PLAN|EXECUTE)_ENTRY\((\w+)", text, re.MULTILINE))
     return names
 
 
