@@ -11,18 +11,10 @@
 
 enum { PIECE_UNIT = 512 };
 
-static void free_range(pool_range *range)
-{
-    for (uint64_t i = 0; i < range->piece_count; i++) {
-        point_fini(&range->pieces[i].freed);
-    }
-    free(range->pieces);
-}
-
 static void free_pool(standin_pool *pool)
 {
     for (uint64_t i = 0; i < pool->range_count; i++) {
-        free_range(&pool->ranges[i]);
+        pool_range_fini(&pool->ranges[i]);
     }
     free(pool->ranges);
     free(pool);
@@ -119,112 +111,6 @@ cuda_status pool_current(standin *state, uint32_t device, standin_pool **out)
     return pool_default(state, device, out);
 }
 
-/* ---- pieces ---- */
-
-/** Whether a piece was never used, or freed by the stream itself: that needs no attribute. */
-static bool is_own(const pool_piece *piece, const standin_stream *stream)
-{
-    return piece->freed_by == stream->id || piece->freed.clock.count == 0;
-}
-
-/** What a stream asks of a pool. */
-typedef struct request {
-    const standin *state;
-    const standin_pool *pool;
-    const standin_stream *stream;
-    uint64_t size;
-    bool may_depend; /**< Pieces that are not free yet count too. */
-} request;
-
-/** Whether a piece is free for a stream. */
-static bool is_usable(const request *asked, const pool_piece *piece)
-{
-    const int *const reuse = asked->pool->reuse;
-    if (piece->block != ALLOT_NONE) {
-        return false;
-    }
-    return asked->may_depend ||
-           (reuse[CUDA_POOL_REUSE_FOLLOW_EVENTS - 1] != 0 &&
-            point_is_before(&piece->freed, asked->stream)) ||
-           (reuse[CUDA_POOL_REUSE_OPPORTUNISTIC - 1] != 0 &&
-            point_is_finished(asked->state, &piece->freed)) ||
-           is_own(piece, asked->stream);
-}
-
-static void erase_piece(pool_range *range, uint64_t at)
-{
-    point_fini(&range->pieces[at].freed);
-    range->piece_count--;
-    memmove(range->pieces + at, range->pieces + at + 1,
-            (size_t)(range->piece_count - at) * sizeof *range->pieces);
-}
-
-/** Join the pieces of a range that touch and may both be used. */
-static void join(const request *asked, pool_range *range)
-{
-    for (uint64_t i = 0; i + 1 < range->piece_count;) {
-        pool_piece *const left = &range->pieces[i];
-        pool_piece *const right = left + 1;
-        if (is_usable(asked, left) && is_usable(asked, right) &&
-            point_merge(&left->freed, &right->freed)) {
-            left->size += right->size;
-            left->freed_by = left->freed_by == right->freed_by ? left->freed_by : 0;
-            erase_piece(range, i + 1);
-        } else {
-            i++;
-        }
-    }
-}
-
-/** A piece: its range and its place there. */
-typedef struct place {
-    uint64_t range;
-    uint64_t piece;
-} place;
-
-/** The smallest usable piece that is large enough; false if there is none. */
-static bool find_best(const request *asked, standin_pool *pool, place *out)
-{
-    uint64_t best = UINT64_MAX;
-    for (uint64_t i = 0; i < pool->range_count; i++) {
-        join(asked, &pool->ranges[i]);
-        for (uint64_t j = 0; j < pool->ranges[i].piece_count; j++) {
-            const pool_piece *const piece = &pool->ranges[i].pieces[j];
-            if (piece->size >= asked->size && piece->size < best && is_usable(asked, piece)) {
-                best = piece->size;
-                *out = (place){i, j};
-            }
-        }
-    }
-    return best != UINT64_MAX;
-}
-
-/** Cut what is not asked for off a piece; it stays free since the same moment. */
-static cuda_status divide(pool_range *range, uint64_t at, uint64_t size)
-{
-    if (range->pieces[at].size == size) {
-        return CUDA_OK;
-    }
-    if (alloti_array_reserve(&range->pieces, &range->piece_capacity, range->piece_count + 1,
-                             sizeof *range->pieces) != ALLOT_STATUS_OK) {
-        return CUDA_OUT_OF_MEMORY;
-    }
-    pool_piece *const piece = &range->pieces[at];
-    pool_piece rest = {.address = piece->address + size,
-                       .size = piece->size - size,
-                       .block = ALLOT_NONE,
-                       .freed_by = piece->freed_by};
-    const cuda_status status = point_copy(&rest.freed, &piece->freed);
-    if (status != CUDA_OK) {
-        return status;
-    }
-    piece->size = size;
-    memmove(piece + 2, piece + 1, (size_t)(range->piece_count - at - 1) * sizeof *piece);
-    piece[1] = rest;
-    range->piece_count++;
-    return CUDA_OK;
-}
-
 static void count_used(standin_pool *pool, uint64_t size)
 {
     pool->used += size;
@@ -232,7 +118,7 @@ static void count_used(standin_pool *pool, uint64_t size)
 }
 
 /** Grow by a range that holds `size` bytes. */
-static cuda_status add_range(standin *state, standin_pool *pool, uint64_t size, place *out)
+static cuda_status add_range(standin *state, standin_pool *pool, uint64_t size, pool_place *out)
 {
     pool_range range = {0};
     if (!memory_extent(size, &range.extent)) {
@@ -257,7 +143,7 @@ static cuda_status add_range(standin *state, standin_pool *pool, uint64_t size, 
     pool->reserved += range.extent;
     pool->reserved_peak =
         pool->reserved > pool->reserved_peak ? pool->reserved : pool->reserved_peak;
-    *out = (place){pool->range_count, 0};
+    *out = (pool_place){pool->range_count, 0};
     pool->ranges[pool->range_count++] = range;
     return CUDA_OK;
 }
@@ -267,17 +153,17 @@ static cuda_status add_range(standin *state, standin_pool *pool, uint64_t size, 
  * will do, if the pool allows that: the request then waits for it in stream order.
  */
 static cuda_status get_piece(standin *state, standin_pool *pool, uint64_t size,
-                             standin_stream *stream, place *out)
+                             standin_stream *stream, pool_place *out)
 {
-    request asked = {
+    pool_request asked = {
         .state = state, .pool = pool, .stream = stream, .size = size, .may_depend = false};
-    if (find_best(&asked, pool, out)) {
+    if (pool_piece_find(&asked, out)) {
         return CUDA_OK;
     }
     cuda_status status = add_range(state, pool, size, out);
     asked.may_depend = true;
     if (status != CUDA_OUT_OF_MEMORY || pool->reuse[CUDA_POOL_REUSE_INTERNAL - 1] == 0 ||
-        !find_best(&asked, pool, out)) {
+        !pool_piece_find(&asked, out)) {
         return status;
     }
     const pool_piece *const piece = &pool->ranges[out->range].pieces[out->piece];
@@ -293,12 +179,12 @@ cuda_status pool_allocate(standin *state, standin_pool *pool, uint64_t size, sta
         return CUDA_INVALID_VALUE;
     }
     cuda_status status = stream_work(state, stream); /* first, since it cannot be undone */
-    place at = {0};
+    pool_place at = {0};
     if (status == CUDA_OK) {
         status = get_piece(state, pool, rounded, stream, &at);
     }
     if (status == CUDA_OK) {
-        status = divide(&pool->ranges[at.range], at.piece, rounded);
+        status = pool_piece_divide(&pool->ranges[at.range], at.piece, rounded);
     }
     if (status != CUDA_OK) {
         return status;
@@ -325,32 +211,9 @@ cuda_status pool_allocate(standin *state, standin_pool *pool, uint64_t size, sta
     return use_set_birth(state, index, stream);
 }
 
-/** The piece that holds an address of a pool; NULL for none. */
-static pool_piece *piece_at(const standin_pool *pool, uint64_t address)
-{
-    for (uint64_t i = 0; i < pool->range_count; i++) {
-        const pool_range *const range = &pool->ranges[i];
-        if (address - range->address >= range->extent) {
-            continue;
-        }
-        uint64_t low = 0;
-        uint64_t high = range->piece_count;
-        while (high - low > 1) {
-            const uint64_t middle = low + (high - low) / 2;
-            if (range->pieces[middle].address <= address) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        return &range->pieces[low];
-    }
-    return NULL;
-}
-
 uint32_t pool_find(const standin *state, uint32_t index, uint64_t address)
 {
-    const pool_piece *const piece = piece_at(state->pools.pools[index], address);
+    const pool_piece *const piece = pool_piece_at(state->pools.pools[index], address);
     if (piece == NULL || piece->block == ALLOT_NONE) {
         return ALLOT_NONE;
     }
@@ -389,7 +252,7 @@ cuda_status pool_free(standin *state, uint64_t address, standin_stream *stream)
     if (status == CUDA_OK && state->config.has_bytes && stream->capture == NULL) {
         status = check_order(state, index, stream);
     }
-    pool_piece *const piece = piece_at(pool, address);
+    pool_piece *const piece = pool_piece_at(pool, address);
     if (status == CUDA_OK) {
         status = point_copy(&piece->freed, &stream->now);
     }
@@ -417,30 +280,18 @@ cuda_status pool_free_now(standin *state, uint64_t address)
     return status == CUDA_OK ? pool_free(state, address, stream) : status;
 }
 
-/** Whether nothing of a range is in use, or will be before a stream gets there. */
-static bool is_idle(const standin *state, const pool_range *range)
-{
-    for (uint64_t i = 0; i < range->piece_count; i++) {
-        if (range->pieces[i].block != ALLOT_NONE ||
-            !point_is_finished(state, &range->pieces[i].freed)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 void pool_trim(standin *state, standin_pool *pool, uint64_t keep)
 {
     uint64_t i = 0;
     while (i < pool->range_count && pool->reserved > keep) {
         pool_range *const range = &pool->ranges[i];
-        if (!is_idle(state, range)) {
+        if (!pool_range_is_idle(state, range)) {
             i++;
             continue;
         }
         pool->reserved -= range->extent;
         (void)memory_release(state, range->address, MEMORY_POOL_RANGE);
-        free_range(range);
+        pool_range_fini(range);
         *range = pool->ranges[--pool->range_count];
     }
 }

@@ -24,26 +24,11 @@
 
 #include "standin/abi.h"
 #include "standin/config.h"
+#include "standin/pool_piece.h"
 #include "standin/slot.h"
 #include "standin/stream.h"
 
 struct standin;
-
-typedef struct pool_piece {
-    uint64_t address;
-    uint64_t size;
-    uint32_t block;     /**< Index of the block; ALLOT_NONE: free. */
-    stream_point freed; /**< While free: when. */
-    uint64_t freed_by;  /**< While free: id of the stream; 0: of several. */
-} pool_piece;
-
-typedef struct pool_range {
-    uint64_t address;
-    uint64_t extent;
-    pool_piece *pieces; /**< Sorted, without gaps. */
-    uint64_t piece_count;
-    uint64_t piece_capacity;
-} pool_range;
 
 typedef struct standin_pool {
     void *handle;

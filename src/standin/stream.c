@@ -11,86 +11,6 @@
 static const uint64_t STREAM_MARK = UINT64_C(0x616c6c6f74737472);
 enum { FLAG_NON_BLOCKING = 1 };
 
-/* ---- clocks ---- */
-
-bool clock_grow(stream_clock *clock, uint64_t count)
-{
-    if (count <= clock->count) {
-        return true;
-    }
-    if (alloti_array_reserve(&clock->numbers, &clock->capacity, count, sizeof *clock->numbers) !=
-        ALLOT_STATUS_OK) {
-        return false;
-    }
-    memset(clock->numbers + clock->count, 0, (size_t)(count - clock->count) * sizeof(uint64_t));
-    clock->count = count;
-    return true;
-}
-
-static bool clock_merge(stream_clock *into, const stream_clock *from)
-{
-    if (!clock_grow(into, from->count)) {
-        return false;
-    }
-    for (uint64_t i = 0; i < from->count; i++) {
-        if (from->numbers[i] > into->numbers[i]) {
-            into->numbers[i] = from->numbers[i];
-        }
-    }
-    return true;
-}
-
-bool point_merge(stream_point *into, const stream_point *from)
-{
-    if (from->tick > into->tick) {
-        into->tick = from->tick;
-    }
-    return clock_merge(&into->clock, &from->clock);
-}
-
-cuda_status point_copy(stream_point *to, const stream_point *from)
-{
-    if (!clock_grow(&to->clock, from->clock.count)) {
-        return CUDA_OUT_OF_MEMORY;
-    }
-    memcpy(to->clock.numbers, from->clock.numbers, (size_t)from->clock.count * sizeof(uint64_t));
-    to->clock.count = from->clock.count;
-    to->tick = from->tick;
-    return CUDA_OK;
-}
-
-void point_fini(stream_point *point)
-{
-    free(point->clock.numbers);
-    *point = (stream_point){0};
-}
-
-bool point_is_finished(const standin *state, const stream_point *point)
-{
-    if (state->config.events == STANDIN_EVENTS_INSTANT ||
-        (state->config.events == STANDIN_EVENTS_LAG &&
-         state->streams.tick - point->tick >= state->config.lag)) {
-        return true;
-    }
-    for (uint64_t i = 0; i < point->clock.count; i++) {
-        if (point->clock.numbers[i] > state->streams.finished[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool point_is_before(const stream_point *point, const standin_stream *stream)
-{
-    for (uint64_t i = 0; i < point->clock.count; i++) {
-        const uint64_t known = i < stream->now.clock.count ? stream->now.clock.numbers[i] : 0;
-        if (point->clock.numbers[i] > known) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* ---- finishing ---- */
 
 /** Move the callbacks of a stream that are due to the list of those to run. */
@@ -134,8 +54,7 @@ void stream_observe(standin *state, const stream_point *point)
     }
 }
 
-/** Whether a point is finished; what the host sees to be so, it knows. */
-static bool ask_point(standin *state, const stream_point *point)
+bool point_ask(standin *state, const stream_point *point)
 {
     const bool is_finished = point_is_finished(state, point);
     if (is_finished && state->config.has_bytes) {
@@ -144,7 +63,7 @@ static bool ask_point(standin *state, const stream_point *point)
     return is_finished;
 }
 
-static cuda_status finish_point(standin *state, const stream_point *point)
+cuda_status point_finish(standin *state, const stream_point *point)
 {
     if (state->config.has_bytes) {
         const cuda_status status = queue_wait(state, point);
@@ -159,7 +78,7 @@ static cuda_status finish_point(standin *state, const stream_point *point)
 cuda_status stream_synchronize(standin *state, standin_stream *stream)
 {
     const uint32_t device = stream->device; /* the stream may be gone after the wait */
-    const cuda_status status = finish_point(state, &stream->now);
+    const cuda_status status = point_finish(state, &stream->now);
     pool_trim_after_wait(state, device);
     return status;
 }
@@ -183,7 +102,7 @@ cuda_status stream_synchronize_device(standin *state, uint32_t device)
     }
     for (uint64_t i = 0; i < streams->slot_count; i++) {
         if (streams->devices[i] == device && streams->streams[i] != NULL) {
-            (void)finish_point(state, &streams->streams[i]->now);
+            (void)point_finish(state, &streams->streams[i]->now);
         } else if (streams->devices[i] == device) {
             streams->finished[i] = UINT64_MAX; /* destroyed: nothing is put on it any more */
         }
@@ -194,7 +113,7 @@ cuda_status stream_synchronize_device(standin *state, uint32_t device)
 
 bool stream_is_finished(standin *state, const standin_stream *stream)
 {
-    return ask_point(state, &stream->now);
+    return point_ask(state, &stream->now);
 }
 
 /* ---- streams ---- */
@@ -285,7 +204,7 @@ cuda_status stream_destroy(standin *state, standin_stream *stream)
     }
     if (stream->callback_count != 0) {
         /* Their place is reached some time after this. */
-        (void)finish_point(state, &stream->now);
+        (void)point_finish(state, &stream->now);
     }
     state->streams.streams[stream->slot] = NULL;
     state->streams.blocking -= (stream->flags & FLAG_NON_BLOCKING) == 0 ? 1 : 0;
@@ -370,8 +289,7 @@ static bool order_with_default(standin *state, standin_stream *stream)
     return true;
 }
 
-/** Whether the order of work matters: where all of it is finished at once, it need not be kept. */
-static bool keeps_order(const standin *state)
+bool stream_keeps_order(const standin *state)
 {
     return state->config.events != STANDIN_EVENTS_INSTANT || state->streams.keeps_order;
 }
@@ -384,7 +302,7 @@ static cuda_status advance(standin *state, standin_stream *stream)
     if (status != CUDA_OK) {
         return status;
     }
-    if (keeps_order(state) && !order_with_default(state, stream)) {
+    if (stream_keeps_order(state) && !order_with_default(state, stream)) {
         return CUDA_OUT_OF_MEMORY;
     }
     stream->now.tick = ++state->streams.tick;
@@ -484,93 +402,4 @@ stream_callback *stream_take_due(stream_state *streams, uint64_t *count)
     streams->due_count = 0;
     streams->due_capacity = 0;
     return due;
-}
-
-/* ---- events ---- */
-
-cuda_status event_create(standin *state, uint32_t device, unsigned flags, standin_event **out)
-{
-    const cuda_status status = standin_may_fail(state);
-    if (status != CUDA_OK) {
-        return status;
-    }
-    standin_event *const event = calloc(1, sizeof *event);
-    if (event == NULL) {
-        return CUDA_OUT_OF_MEMORY;
-    }
-    *event = (standin_event){
-        .handle = slot_add(&state->events, SLOT_EVENT, event), .device = device, .flags = flags};
-    if (event->handle == NULL) {
-        free(event);
-        return CUDA_OUT_OF_MEMORY;
-    }
-    *out = event;
-    return CUDA_OK;
-}
-
-void event_destroy(standin *state, standin_event *event)
-{
-    slot_remove(&state->events, event->handle);
-    graph_capture_let_go(event->capture);
-    point_fini(&event->at);
-    free(event->tails);
-    free(event);
-}
-
-standin_event *event_get(const standin *state, const void *handle)
-{
-    return slot_get(&state->events, SLOT_EVENT, handle);
-}
-
-cuda_status event_record(standin *state, standin_event *event, standin_stream *stream)
-{
-    if (event->device != stream->device) {
-        return rule_broken(state, NULL, CUDA_INVALID_HANDLE,
-                           "an event of device %u is recorded in a stream of device %u",
-                           (unsigned)event->device, (unsigned)stream->device);
-    }
-    event->is_recorded = true;
-    if (stream->capture != NULL) {
-        return graph_capture_record(event, stream);
-    }
-    graph_capture_let_go(event->capture);
-    event->capture = NULL;
-    if (!keeps_order(state)) {
-        return CUDA_OK;
-    }
-    const cuda_status status = stream_work(state, stream);
-    return status != CUDA_OK ? status : point_copy(&event->at, &stream->now);
-}
-
-cuda_status event_wait(standin *state, standin_event *event, standin_stream *stream)
-{
-    if (event->capture != NULL && graph_capture_is_active(event->capture)) {
-        return graph_capture_join(event, stream);
-    }
-    if (stream->capture != NULL) {
-        return event->is_recorded ? CUDA_CAPTURE_MERGE : CUDA_OK;
-    }
-    if (!event->is_recorded || !keeps_order(state)) {
-        return CUDA_OK;
-    }
-    return point_merge(&stream->now, &event->at) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
-}
-
-cuda_status event_query(standin *state, const standin_event *event)
-{
-    if (event->capture != NULL && graph_capture_is_active(event->capture)) {
-        return CUDA_CAPTURED_EVENT;
-    }
-    if (state->broken != CUDA_OK) {
-        return state->broken;
-    }
-    return !event->is_recorded || ask_point(state, &event->at) ? CUDA_OK : CUDA_NOT_READY;
-}
-
-cuda_status event_synchronize(standin *state, const standin_event *event)
-{
-    if (event->capture != NULL && graph_capture_is_active(event->capture)) {
-        return CUDA_CAPTURED_EVENT;
-    }
-    return finish_point(state, &event->at);
 }

@@ -103,6 +103,9 @@ cuda_status stream_destroy(struct standin *state, standin_stream *stream);
  */
 cuda_status stream_get(struct standin *state, void *handle, standin_stream **out);
 
+/** Whether the order of work matters: where all of it is finished at once, it need not be kept. */
+bool stream_keeps_order(const struct standin *state);
+
 /** Put one piece of work on a stream; while capturing, add a node to the graph instead. */
 cuda_status stream_work(struct standin *state, standin_stream *stream);
 
@@ -155,6 +158,12 @@ cuda_status point_copy(stream_point *to, const stream_point *from);
 void point_fini(stream_point *point);
 bool point_merge(stream_point *into, const stream_point *from);
 bool point_is_finished(const struct standin *state, const stream_point *point);
+
+/** The same question asked by the program: what the host sees to be finished, it knows. */
+bool point_ask(struct standin *state, const stream_point *point);
+
+/** Wait for a point, or let what comes before it be finished. */
+cuda_status point_finish(struct standin *state, const stream_point *point);
 
 /** Whether a stream is ordered after a point: it waited for it, or is the same stream. */
 bool point_is_before(const stream_point *point, const standin_stream *stream);
