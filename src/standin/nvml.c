@@ -4,7 +4,6 @@
  * is unknown answers NOT_SUPPORTED, which programs must handle on real hardware too. Devices and
  * memory are asked of the stand-in itself.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
