@@ -46,7 +46,9 @@ cuda_status point_copy(stream_point *to, const stream_point *from)
     if (!clock_grow(&to->clock, from->clock.count)) {
         return CUDA_OUT_OF_MEMORY;
     }
-    memcpy(to->clock.numbers, from->clock.numbers, (size_t)from->clock.count * sizeof(uint64_t));
+    for (uint64_t i = 0; i < from->clock.count; i++) {
+        to->clock.numbers[i] = from->clock.numbers[i];
+    }
     to->clock.count = from->clock.count;
     to->tick = from->tick;
     return CUDA_OK;

@@ -352,6 +352,7 @@ static cuda_status put_in_queue(standin *state, standin_stream *stream, standin_
 
 cuda_status stream_put(standin *state, standin_stream *stream, standin_task *task)
 {
+    standin_this_thread()->has_worked = true;
     if (stream->capture != NULL) { // as above: NOLINT(clang-analyzer-core.NullDereference)
         return graph_capture_work(stream, task);
     }

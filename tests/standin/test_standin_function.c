@@ -22,7 +22,7 @@ typedef struct attributes {
     int registers;
     int ptx_version;
     int binary_version;
-    int rest[24];
+    int rest[26];
 } attributes;
 
 static void **(*register_binary)(const void *);
