@@ -143,7 +143,7 @@ cuda_status graph_object_release(standin *state, graph_user_object *object, uint
         alloti_array_reserve(&streams->due, &streams->due_capacity, streams->due_count + 1,
                              sizeof *streams->due) == ALLOT_STATUS_OK) {
         streams->due[streams->due_count++] =
-            (stream_callback){.run = object->destroy, .data = object->pointer};
+            (stream_callback){.run = object->destroy, .data = object->pointer, .slot = ALLOT_NONE};
     }
     object->mark = 0;
     free(object);

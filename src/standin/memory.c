@@ -148,7 +148,8 @@ void memory_forget(standin *state, uint32_t index)
 
 static bool has_regions(const standin *state, memory_kind kind)
 {
-    return kind == MEMORY_PLAIN && state->config.addresses == STANDIN_ADDRESSES_LINUX;
+    return (kind == MEMORY_PLAIN || kind == MEMORY_SHARED) &&
+           state->config.addresses == STANDIN_ADDRESSES_LINUX;
 }
 
 static allot_status take_addresses(standin *state, uint32_t device, memory_kind kind,

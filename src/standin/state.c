@@ -82,16 +82,11 @@ standin *standin_open(void)
 
 void standin_close(standin *state)
 {
-    uint64_t count = 0;
-    stream_callback *due = NULL;
     if (state->streams.due_count != 0) {
-        due = stream_take_due(&state->streams, &count);
+        stream_run_due(state);
+    } else {
+        pthread_mutex_unlock(&state->lock);
     }
-    pthread_mutex_unlock(&state->lock);
-    for (uint64_t i = 0; i < count; i++) {
-        callback_run(&due[i]);
-    }
-    free(due);
 }
 
 const standin_config *standin_settings(void)

@@ -63,6 +63,28 @@ bool point_ask(standin *state, const stream_point *point)
     return is_finished;
 }
 
+/* This thread runs callbacks of the program, which may ask for anything but wait for themselves. */
+static _Thread_local bool is_calling;
+
+/** Callbacks before a point that another thread found due and runs have to have returned. */
+static cuda_status wait_for_calls(standin *state, const stream_point *point)
+{
+    stream_point before = {0};
+    if (state->streams.calling == 0 || is_calling) {
+        return CUDA_OK;
+    }
+    if (point_copy(&before, point) != CUDA_OK) { /* it may be gone after the wait */
+        return CUDA_OUT_OF_MEMORY;
+    }
+    for (uint64_t i = 0; i < before.clock.count; i++) {
+        while (before.clock.numbers[i] != 0 && state->streams.places[i].calling != 0) {
+            pthread_cond_wait(&state->queues.changed, &state->lock);
+        }
+    }
+    point_fini(&before);
+    return CUDA_OK;
+}
+
 cuda_status point_finish(standin *state, const stream_point *point)
 {
     if (state->config.has_bytes) {
@@ -72,7 +94,7 @@ cuda_status point_finish(standin *state, const stream_point *point)
     for (uint64_t i = 0; i < point->clock.count; i++) {
         finish_slot(state, i, point->clock.numbers[i]);
     }
-    return CUDA_OK;
+    return wait_for_calls(state, point);
 }
 
 cuda_status stream_synchronize(standin *state, standin_stream *stream)
@@ -391,17 +413,41 @@ cuda_status stream_call(standin *state, standin_stream *stream, const stream_cal
     }
     stream->callbacks[stream->callback_count] = *callback;
     stream->callbacks[stream->callback_count].number = stream->now.clock.numbers[stream->slot];
+    stream->callbacks[stream->callback_count].slot = stream->slot;
     stream->callback_count++;
     collect_due(state, stream);
     return CUDA_OK;
 }
 
-stream_callback *stream_take_due(stream_state *streams, uint64_t *count)
+static void count_calls(standin *state, const stream_callback *calls, uint64_t count, bool is_begun)
 {
+    for (uint64_t i = 0; i < count; i++) {
+        if (calls[i].slot != ALLOT_NONE) {
+            state->streams.places[calls[i].slot].calling += is_begun ? 1 : UINT64_MAX;
+            state->streams.calling += is_begun ? 1 : UINT64_MAX;
+        }
+    }
+}
+
+void stream_run_due(standin *state)
+{
+    stream_state *const streams = &state->streams;
     stream_callback *const due = streams->due;
-    *count = streams->due_count;
+    const uint64_t count = streams->due_count;
+    const bool is_nested = is_calling;
     streams->due = NULL;
     streams->due_count = 0;
     streams->due_capacity = 0;
-    return due;
+    count_calls(state, due, count, true);
+    pthread_mutex_unlock(&state->lock);
+    is_calling = true;
+    for (uint64_t i = 0; i < count; i++) {
+        callback_run(&due[i]);
+    }
+    is_calling = is_nested;
+    pthread_mutex_lock(&state->lock);
+    count_calls(state, due, count, false);
+    pthread_cond_broadcast(&state->queues.changed);
+    pthread_mutex_unlock(&state->lock);
+    free(due);
 }

@@ -49,6 +49,7 @@ typedef struct standin_stream {
     unsigned flags;
     const void *kernel; /**< Function of the last kernel, NULL for none. */
     stream_point now;   /**< Its end; now.clock.numbers[slot] is the number of its last work. */
+    uint64_t calling;   /**< Callbacks that a thread runs now; counted on after the stream's end. */
     stream_callback *callbacks;
     uint64_t callback_count;
     uint64_t callback_capacity;
@@ -88,6 +89,7 @@ typedef struct stream_state {
     uint64_t blocking;    /**< Streams that take part in the default stream's order. */
     stream_callback *due; /**< To run once the lock is given back. */
     uint64_t due_count;
+    uint64_t calling; /**< Of all streams. */
     uint64_t due_capacity;
 } stream_state;
 
@@ -168,7 +170,7 @@ cuda_status point_finish(struct standin *state, const stream_point *point);
 /** Whether a stream is ordered after a point: it waited for it, or is the same stream. */
 bool point_is_before(const stream_point *point, const standin_stream *stream);
 
-/** Hand out the callbacks that are due; the caller runs them unlocked and frees the array. */
-stream_callback *stream_take_due(stream_state *streams, uint64_t *count);
+/** Run the callbacks that are due, without the lock, which is held before and given back after. */
+void stream_run_due(struct standin *state);
 
 #endif /* ALLOTI_STANDIN_STREAM_H */

@@ -32,6 +32,7 @@ typedef struct stream_callback {
     void *data;
     void *stream;
     uint64_t number; /**< Due when this work of the stream is finished. */
+    uint32_t slot;   /**< Of the stream. */
 } stream_callback;
 
 /** `height` rows of `width` bytes, each `pitch` bytes after the one before. */
