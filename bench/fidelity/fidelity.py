@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent.parent
 DATA = TREE.parent / "shared" / "data" / "snapshots"
 RESERVED_ERROR_MAX = 0.001  # of the peak; events and the exact measure may not differ at all
-TRACKER_TIMEOUT_S = 120
+TRACKER_TIMEOUT_S = 600
 
 
 @dataclasses.dataclass(frozen=True)
