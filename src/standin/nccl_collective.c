@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* NCCL: collectives, sends and receives, groups. */
+#include "core/size_math.h"
 #include "standin/nccl_exchange.h"
 #include "standin/nccl_group.h"
 #include "standin/nccl_type.h"
@@ -49,12 +50,26 @@ CUDA_ENTRY(int, ncclGroupEnd)(void)
     return status;
 }
 
+static bool has_root(nccl_kind kind)
+{
+    return kind != NCCL_ALL_REDUCE && kind != NCCL_ALL_GATHER && kind != NCCL_REDUCE_SCATTER &&
+           kind != NCCL_ALL_TO_ALL;
+}
+
+/** Whether the bytes of all ranks together can be counted. */
+static bool is_countable(const nccl_call *call)
+{
+    uint64_t bytes = 0;
+    return alloti_mul(call->count, nccl_type_size(call->type), &bytes) &&
+           alloti_mul(bytes, (uint64_t)call->comm->size, &bytes);
+}
+
 /** Every collective comes through here. */
 static int collect(void *handle, nccl_call *call)
 {
     call->comm = comm_get(handle);
-    if (call->comm == NULL || nccl_type_size(call->type) == 0 || call->root >= call->comm->size ||
-        call->root < -1) {
+    if (call->comm == NULL || nccl_type_size(call->type) == 0 || !is_countable(call) ||
+        call->root >= call->comm->size || (has_root(call->kind) && call->root < 0)) {
         return NCCL_INVALID;
     }
     return call->comm->segment == NULL ? nccl_alone(call) : exchange_start(call);

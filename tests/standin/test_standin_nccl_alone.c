@@ -69,9 +69,26 @@ static void a_split_waits_for_nobody(void)
     CHECK(cuda.ncclAllReduce(NULL, NULL, 1, RANKS_INT64, RANKS_SUM, NULL, NULL) != 0);
 }
 
+static void a_rank_or_a_size_that_cannot_be_is_refused(void)
+{
+    enum { INVALID = 4 };
+    void *const comm = join();
+    const int64_t own = 1;
+    void *const from = ranks_put(&own, sizeof own);
+    CHECK_EQ(cuda.ncclSend(from, 1, RANKS_INT64, -1, comm, NULL), INVALID);
+    CHECK_EQ(cuda.ncclSend(from, 1, RANKS_INT64, SIZE, comm, NULL), INVALID);
+    CHECK_EQ(cuda.ncclRecv(from, 1, RANKS_INT64, -1, comm, NULL), INVALID);
+    CHECK_EQ(cuda.ncclBroadcast(from, from, 1, RANKS_INT64, -1, comm, NULL), INVALID);
+    CHECK_EQ(cuda.ncclAllGather(from, from, SIZE_MAX / sizeof own, RANKS_INT64, comm, NULL),
+             INVALID);
+    CHECK_EQ(cuda.ncclCommDestroy(comm), 0);
+    cuda.cudaFree(from);
+}
+
 static const check_test TESTS[] = {
     {"the_others_hold_the_same", the_others_hold_the_same},
     {"what_was_sent_is_what_is_received", what_was_sent_is_what_is_received},
     {"a_split_waits_for_nobody", a_split_waits_for_nobody},
+    {"a_rank_or_a_size_that_cannot_be_is_refused", a_rank_or_a_size_that_cannot_be_is_refused},
 };
 CHECK_MAIN(TESTS)
