@@ -3,6 +3,7 @@
 #include "standin/cudnn_helper.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -104,7 +105,8 @@ static bool spawn(const char *folder, const standin_config *config, int socket)
     if (is_running) {
         /* It goes on in a child of its own, so that this process has no child that it knows not of.
          */
-        (void)waitpid(child, NULL, 0);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+        }
     }
     free(path);
     free(environment);

@@ -37,7 +37,7 @@ static pthread_mutex_t invitation_lock = PTHREAD_MUTEX_INITIALIZER; /* guards th
 
 static void withdraw(void)
 {
-    for (unsigned i = 0; i < invitation_count && inviter == getpid(); i++) {
+    for (unsigned i = 0; i < INVITATIONS_MAX && i < invitation_count && inviter == getpid(); i++) {
         (void)unlink(invitations[i]);
     }
 }
@@ -50,9 +50,8 @@ static void remember_invitation(const char *path)
         invitation_count = 0;
         (void)atexit(withdraw);
     }
-    /* The oldest has long been used. */
-    snprintf(invitations[invitation_count % INVITATIONS_MAX], sizeof invitations[0], "%s", path);
-    invitation_count += invitation_count < INVITATIONS_MAX - 1 ? 1 : 0;
+    /* In place of the oldest, which has long been used. */
+    snprintf(invitations[invitation_count++ % INVITATIONS_MAX], sizeof invitations[0], "%s", path);
     pthread_mutex_unlock(&invitation_lock);
 }
 

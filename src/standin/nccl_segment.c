@@ -12,7 +12,8 @@
 
 #include "core/status.h"
 
-/* A ring is large where there are few, so that all of them stay within some MiB. */
+/* There is a ring for each pair, so rings are small where there are many: 16 MiB for 16 ranks, 33
+ * MiB for 64, 513 MiB for 256. */
 enum { RING_LARGE = 1 << 16, RING_SMALL = 1 << 13, FEW_RANKS = 16 };
 
 typedef enum fault_state { FAULT_NONE, FAULT_WRITING, FAULT_TOLD } fault_state;
