@@ -338,7 +338,8 @@ cli_exit dryrun_write_html(const dryrun_request *request, const dryrun_answer *a
         page->history = history;
         page->event = first_event(answer->run, history);
     }
-    page->limit = result->device_total - result->context;
+    page->limit =
+        result->device_total > result->context ? result->device_total - result->context : 0;
     tell(request, answer, page);
     const cli_exit code = cli_write_page(name_of(request), write_page, page);
     allot_history_destroy(history);

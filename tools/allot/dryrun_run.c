@@ -207,9 +207,10 @@ static void print_failure(const char *command, int error)
 
 static bool make_folder(char *out, size_t size)
 {
+    /* The program may change its folder, so the path must be a whole one. */
     const char *const parent = getenv("TMPDIR");
-    return snprintf(out, size, "%s/allot-dryrun-XXXXXX", parent != NULL ? parent : "/tmp") <
-               (int)size &&
+    return snprintf(out, size, "%s/allot-dryrun-XXXXXX",
+                    parent != NULL && parent[0] == '/' ? parent : "/tmp") < (int)size &&
            mkdtemp(out) != NULL;
 }
 
@@ -234,7 +235,8 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
         snprintf(out->output, sizeof out->output, "%.4000s/output", out->folder);
     }
     int failure[2];
-    if (pipe(failure) != 0 || fcntl(failure[1], F_SETFD, FD_CLOEXEC) != 0) {
+    if (pipe(failure) != 0 || fcntl(failure[0], F_SETFD, FD_CLOEXEC) != 0 ||
+        fcntl(failure[1], F_SETFD, FD_CLOEXEC) != 0) {
         fprintf(stderr, "allot: a pipe: %s\n", strerror(errno));
         return CLI_FAILED;
     }

@@ -47,7 +47,7 @@ static bool read_number(const char **text, uint64_t *out)
     errno = 0;
     *out = strtoull(*text, &end, 10);
     *text = end;
-    return errno == 0 && *out <= INT64_MAX;
+    return errno == 0 && *out < INT64_MAX;
 }
 
 static bool read_range(const char *text, dryrun_sweep_range *out)

@@ -147,6 +147,10 @@ static cli_exit keep_file(const char *snapshot, const char *path)
         }
         code = cli_close_output(path, to);
     }
+    if (ferror(from) != 0) {
+        fprintf(stderr, "allot: %s: cannot be read\n", snapshot);
+        code = CLI_FAILED;
+    }
     fclose(from);
     return code;
 }
