@@ -99,6 +99,14 @@ static uint32_t place_in(allot_space *space, uint32_t zone, uint64_t size, uint6
     return id == ALLOT_NONE ? ALLOT_NONE : range_carve(&alloti_tiered_ops, space, id, offset, size);
 }
 
+/** Whether a chunk holds an aligned range wherever it begins. */
+static bool can_hold(const allot_space *space, uint32_t zone, uint64_t size, uint64_t align)
+{
+    const tiers *const t = space->index;
+    const uint64_t granule = UINT64_C(1) << space->granule_log2;
+    return t->chunks[zone] - size >= align - granule;
+}
+
 /** Add a free chunk to a tier; false if zone 0 has none. */
 static bool take_chunk(allot_space *space, uint32_t zone)
 {
@@ -125,7 +133,7 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     uint32_t id = ALLOT_NONE;
     if (zone <= t->count && align <= t->sizes[zone]) {
         id = place_in(space, zone, size, align);
-        if (id == ALLOT_NONE && take_chunk(space, zone)) {
+        if (id == ALLOT_NONE && can_hold(space, zone, size, align) && take_chunk(space, zone)) {
             id = place_in(space, zone, size, align);
         }
     }

@@ -158,6 +158,22 @@ static void tiers_keep_small_ranges_together(void)
 }
 
 /* Many of a kind that goes at once, and few of another that stays. */
+static void a_tier_takes_no_chunk_that_is_of_no_use(void)
+{
+    const allot_space_options options = {.struct_size = sizeof options,
+                                         .strategy = ALLOT_SPACE_STRATEGY_TIERED,
+                                         .tier_sizes = {4096},
+                                         .chunk_factor = 1};
+    allot_space *space = NULL;
+    allot_range range;
+    CHECK_OK(allot_space_create(MIB, &options, &space));
+    (void)alloc(space, 8192 + 256); /* what follows does not begin at 4096 */
+    CHECK_OK(allot_space_alloc(space, 4096, 4096, 0, &range));
+    CHECK_EQ(range.offset % 4096, 0);
+    CHECK_OK(allot_space_check(space));
+    allot_space_destroy(space);
+}
+
 static void adaptive_learns_what_goes_soon(void)
 {
     enum { ROUNDS = 4000 };
@@ -226,6 +242,7 @@ static const check_test TESTS[] = {
     {"a_refusal_says_fragmented_or_full", a_refusal_says_fragmented_or_full},
     {"figures_are_those_of_the_ranges", figures_are_those_of_the_ranges},
     {"tiers_keep_small_ranges_together", tiers_keep_small_ranges_together},
+    {"a_tier_takes_no_chunk_that_is_of_no_use", a_tier_takes_no_chunk_that_is_of_no_use},
     {"adaptive_learns_what_goes_soon", adaptive_learns_what_goes_soon},
     {"without_host_memory_nothing_changes", without_host_memory_nothing_changes},
 };
