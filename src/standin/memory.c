@@ -17,15 +17,6 @@ void memory_init(memory_state *memory, const standin_config *config)
     }
 }
 
-void memory_fini(memory_state *memory)
-{
-    for (unsigned i = 0; i < STANDIN_DEVICES_MAX; i++) {
-        region_set_fini(&memory->devices[i].regions);
-    }
-    free(memory->blocks);
-    free(memory->free_slots);
-}
-
 /** Whether blocks of this kind are only there to be divided. */
 static bool has_parts(memory_kind kind)
 {

@@ -69,7 +69,6 @@ typedef struct memory_state {
 } memory_state;
 
 void memory_init(memory_state *memory, const standin_config *config);
-void memory_fini(memory_state *memory);
 
 /** Round a size up to granules; false on overflow or 0. */
 bool memory_extent(uint64_t size, uint64_t *out);

@@ -234,19 +234,6 @@ cuda_status stream_destroy(standin *state, standin_stream *stream)
     return CUDA_OK;
 }
 
-void stream_fini(stream_state *streams)
-{
-    for (uint64_t i = 0; i < streams->slot_count; i++) {
-        stream_empty(streams->streams[i]);
-    }
-    free(streams->places);
-    free(streams->streams);
-    free(streams->finished);
-    free(streams->observed);
-    free(streams->devices);
-    free(streams->due);
-}
-
 /** Whether a handle is the place of a stream that lives. */
 static bool is_stream(const stream_state *streams, const void *handle)
 {

@@ -93,8 +93,6 @@ typedef struct stream_state {
     uint64_t due_capacity;
 } stream_state;
 
-void stream_fini(stream_state *streams);
-
 cuda_status stream_create(struct standin *state, uint32_t device, unsigned flags, int priority,
                           standin_stream **out);
 cuda_status stream_destroy(struct standin *state, standin_stream *stream);

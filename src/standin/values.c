@@ -10,17 +10,6 @@ enum { LIFE = 256, LIFE_COLLECTED = 16 };
 /* A large read looks up every page of it: beyond this it is not about values. */
 static const uint64_t READ_MAX = UINT64_C(64) << 20;
 
-void value_fini(value_state *values)
-{
-    for (size_t i = 0; i < VALUE_BUCKETS; i++) {
-        while (values->buckets[i] != NULL) {
-            value_page *const page = values->buckets[i];
-            values->buckets[i] = page->next;
-            free(page);
-        }
-    }
-}
-
 static size_t bucket_of(uint64_t number)
 {
     return (size_t)((number * UINT64_C(0x9E3779B97F4A7C15)) >> 52);

@@ -31,8 +31,6 @@ typedef struct value_state {
     bool is_collective; /**< Copies now are those of a collective. */
 } value_state;
 
-void value_fini(value_state *values);
-
 /** The host wrote [address, address + size); larger pieces are forgotten instead. */
 void value_write(value_state *values, uint64_t address, const void *from, uint64_t size);
 
