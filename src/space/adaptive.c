@@ -44,7 +44,7 @@ static allot_status init(allot_space *space, const allot_space_options *options)
     if (index == NULL) {
         return alloti_fail_memory(sizeof *index);
     }
-    range_index_init(&index->by_offset, false);
+    alloti_range_index_init(&index->by_offset, false);
     space->index = index;
     return ALLOT_STATUS_OK;
 }
@@ -52,7 +52,7 @@ static allot_status init(allot_space *space, const allot_space_options *options)
 static void fini(allot_space *space)
 {
     adaptive_index *const index = space->index;
-    range_index_fini(&index->by_offset);
+    alloti_range_index_fini(&index->by_offset);
     free(index);
 }
 
@@ -64,7 +64,7 @@ static range_index *tree_of(const allot_space *space)
 
 static allot_status reserve(allot_space *space)
 {
-    return range_index_reserve(tree_of(space), 2);
+    return alloti_range_index_reserve(tree_of(space), 2);
 }
 
 /** Fibonacci hashing (Knuth, The Art of Computer Programming, vol. 3, 6.4). */
@@ -124,19 +124,19 @@ static void release(allot_space *space, uint32_t id)
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(tree_of(space), space, id);
+    alloti_range_index_insert(tree_of(space), space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(tree_of(space), space, id);
+    alloti_range_index_remove(tree_of(space), space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
     (void)old_offset;
     (void)old_size;
-    range_index_change(tree_of(space), space, id);
+    alloti_range_index_change(tree_of(space), space, id);
 }
 
 static bool resize(allot_space *space, uint32_t id, uint64_t size)
@@ -146,12 +146,12 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
 
 static uint64_t largest(const allot_space *space)
 {
-    return range_index_largest(tree_of(space));
+    return alloti_range_index_largest(tree_of(space));
 }
 
 static const char *check(const allot_space *space)
 {
-    return range_index_check(tree_of(space), space, space->free_count)
+    return alloti_range_index_check(tree_of(space), space, space->free_count)
                ? NULL
                : "the tree by address is wrong";
 }

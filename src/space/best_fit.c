@@ -11,30 +11,31 @@ static allot_status init(allot_space *space, const allot_space_options *options)
     if (index == NULL) {
         return alloti_fail_memory(sizeof *index);
     }
-    range_index_init(index, true);
+    alloti_range_index_init(index, true);
     space->index = index;
     return ALLOT_STATUS_OK;
 }
 
 static void fini(allot_space *space)
 {
-    range_index_fini(space->index);
+    alloti_range_index_fini(space->index);
     free(space->index);
 }
 
 static allot_status reserve(allot_space *space)
 {
-    return range_index_reserve(space->index, 2); /* a change inserts, and what is left behind too */
+    return alloti_range_index_reserve(space->index,
+                                      2); /* a change inserts, and what is left behind too */
 }
 
 static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
 {
     (void)tag;
     uint64_t offset = 0;
-    uint32_t id = range_index_smallest(space->index, size, 0);
+    uint32_t id = alloti_range_index_smallest(space->index, size, 0);
     while (id != ALLOT_NONE && !space_fits(&space->ranges[id], size, align, &offset)) {
         const space_range *const range = &space->ranges[id];
-        id = range_index_smallest(space->index, range->size, range->offset + 1);
+        id = alloti_range_index_smallest(space->index, range->size, range->offset + 1);
     }
     return id == ALLOT_NONE ? ALLOT_NONE
                             : range_carve(&alloti_best_fit_ops, space, id, offset, size);
@@ -42,12 +43,12 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(space->index, space, id);
+    alloti_range_index_insert(space->index, space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(space->index, space, id);
+    alloti_range_index_remove(space->index, space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
@@ -70,13 +71,14 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
 
 static uint64_t largest(const allot_space *space)
 {
-    return range_index_largest(space->index);
+    return alloti_range_index_largest(space->index);
 }
 
 static const char *check(const allot_space *space)
 {
-    return range_index_check(space->index, space, space->free_count) ? NULL
-                                                                     : "the tree by size is wrong";
+    return alloti_range_index_check(space->index, space, space->free_count)
+               ? NULL
+               : "the tree by size is wrong";
 }
 
 const space_ops alloti_best_fit_ops = {

@@ -11,20 +11,20 @@ static allot_status init(allot_space *space, const allot_space_options *options)
     if (index == NULL) {
         return alloti_fail_memory(sizeof *index);
     }
-    range_index_init(index, false);
+    alloti_range_index_init(index, false);
     space->index = index;
     return ALLOT_STATUS_OK;
 }
 
 static void fini(allot_space *space)
 {
-    range_index_fini(space->index);
+    alloti_range_index_fini(space->index);
     free(space->index);
 }
 
 static allot_status reserve(allot_space *space)
 {
-    return range_index_reserve(space->index, 1);
+    return alloti_range_index_reserve(space->index, 1);
 }
 
 static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
@@ -38,19 +38,19 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(space->index, space, id);
+    alloti_range_index_insert(space->index, space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(space->index, space, id);
+    alloti_range_index_remove(space->index, space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
     (void)old_offset;
     (void)old_size;
-    range_index_change(space->index, space, id);
+    alloti_range_index_change(space->index, space, id);
 }
 
 static void release(allot_space *space, uint32_t id)
@@ -65,12 +65,12 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
 
 static uint64_t largest(const allot_space *space)
 {
-    return range_index_largest(space->index);
+    return alloti_range_index_largest(space->index);
 }
 
 static const char *check(const allot_space *space)
 {
-    return range_index_check(space->index, space, space->free_count)
+    return alloti_range_index_check(space->index, space, space->free_count)
                ? NULL
                : "the tree by address is wrong";
 }

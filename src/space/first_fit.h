@@ -9,9 +9,9 @@
 static inline uint32_t first_fit_lowest(const range_index *index, const allot_space *space,
                                         uint64_t size, uint64_t align, uint64_t *offset)
 {
-    uint32_t id = range_index_lowest(index, 0, size);
+    uint32_t id = alloti_range_index_lowest(index, 0, size);
     while (id != ALLOT_NONE && !space_fits(&space->ranges[id], size, align, offset)) {
-        id = range_index_lowest(index, space->ranges[id].offset + 1, size);
+        id = alloti_range_index_lowest(index, space->ranges[id].offset + 1, size);
     }
     return id;
 }
@@ -20,14 +20,14 @@ static inline uint32_t first_fit_lowest(const range_index *index, const allot_sp
 static inline uint32_t first_fit_highest(const range_index *index, const allot_space *space,
                                          uint64_t size, uint64_t align, uint64_t *offset)
 {
-    uint32_t id = range_index_highest(index, UINT64_MAX, size);
+    uint32_t id = alloti_range_index_highest(index, UINT64_MAX, size);
     while (id != ALLOT_NONE) {
         const space_range *const range = &space->ranges[id];
         *offset = alloti_align_down(range->offset + range->size - size, align);
         if (*offset >= range->offset) {
             break;
         }
-        id = range_index_highest(index, range->offset, size);
+        id = alloti_range_index_highest(index, range->offset, size);
     }
     return id;
 }

@@ -16,18 +16,18 @@ typedef struct range_entry {
     uint32_t ref;
 } range_entry;
 
-void range_index_init(range_index *index, bool is_by_size)
+void alloti_range_index_init(range_index *index, bool is_by_size)
 {
     *index = (range_index){.free_node = ALLOT_NONE, .root = ALLOT_NONE, .is_by_size = is_by_size};
 }
 
-void range_index_fini(range_index *index)
+void alloti_range_index_fini(range_index *index)
 {
     free(index->nodes);
     index->nodes = NULL;
 }
 
-allot_status range_index_reserve(range_index *index, uint32_t count)
+allot_status alloti_range_index_reserve(range_index *index, uint32_t count)
 {
     /* Each insert may split a node on every level and make a new root. */
     const uint64_t levels =
@@ -154,7 +154,7 @@ static uint32_t highest_below(const range_index *index, uint32_t node, uint32_t 
     }
 }
 
-uint32_t range_index_lowest(const range_index *index, uint64_t offset, uint64_t size)
+uint32_t alloti_range_index_lowest(const range_index *index, uint64_t offset, uint64_t size)
 {
     if (index->root == ALLOT_NONE) {
         return ALLOT_NONE;
@@ -174,7 +174,7 @@ uint32_t range_index_lowest(const range_index *index, uint64_t offset, uint64_t 
     return found;
 }
 
-uint32_t range_index_highest(const range_index *index, uint64_t offset, uint64_t size)
+uint32_t alloti_range_index_highest(const range_index *index, uint64_t offset, uint64_t size)
 {
     if (index->root == ALLOT_NONE || offset == 0) {
         return ALLOT_NONE;
@@ -191,7 +191,7 @@ uint32_t range_index_highest(const range_index *index, uint64_t offset, uint64_t
     return found;
 }
 
-uint32_t range_index_smallest(const range_index *index, uint64_t size, uint64_t offset)
+uint32_t alloti_range_index_smallest(const range_index *index, uint64_t size, uint64_t offset)
 {
     if (index->root == ALLOT_NONE || size == 0) {
         return ALLOT_NONE;
@@ -225,7 +225,7 @@ static uint64_t largest_of(const range_node *node)
     return largest;
 }
 
-uint64_t range_index_largest(const range_index *index)
+uint64_t alloti_range_index_largest(const range_index *index)
 {
     if (index->root == ALLOT_NONE) {
         return 0;
@@ -367,7 +367,7 @@ static void insert_into(range_index *index, allot_space *space, uint32_t node, u
     set_home(index, space, node, at);
 }
 
-void range_index_insert(range_index *index, allot_space *space, uint32_t id)
+void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t id)
 {
     range_entry entry = entry_for(index, space, id);
     const uint64_t added = entry.second;
@@ -402,7 +402,7 @@ void range_index_insert(range_index *index, allot_space *space, uint32_t id)
     refresh(index, node, 0, added, is_first);
 }
 
-void range_index_remove(range_index *index, allot_space *space, uint32_t id)
+void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t id)
 {
     uint32_t node = space->ranges[id].links[0];
     uint32_t ref = id;
@@ -431,7 +431,7 @@ void range_index_remove(range_index *index, allot_space *space, uint32_t id)
     }
 }
 
-void range_index_change(range_index *index, allot_space *space, uint32_t id)
+void alloti_range_index_change(range_index *index, allot_space *space, uint32_t id)
 {
     const uint32_t node = space->ranges[id].links[0];
     range_node *const n = &index->nodes[node];
@@ -491,7 +491,7 @@ static uint64_t check_node(const range_index *index, const allot_space *space, u
     return sum;
 }
 
-bool range_index_check(const range_index *index, const allot_space *space, uint64_t count)
+bool alloti_range_index_check(const range_index *index, const allot_space *space, uint64_t count)
 {
     if (index->root == ALLOT_NONE) {
         return count == 0;

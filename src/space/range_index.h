@@ -46,34 +46,34 @@ typedef struct range_index {
     bool is_by_size;
 } range_index;
 
-void range_index_init(range_index *index, bool is_by_size);
-void range_index_fini(range_index *index);
+void alloti_range_index_init(range_index *index, bool is_by_size);
+void alloti_range_index_fini(range_index *index);
 
 /** Make sure that the next `count` inserts cannot fail. ALLOT_STATUS_HOST_MEMORY. */
-ALLOT_NODISCARD allot_status range_index_reserve(range_index *index, uint32_t count);
+ALLOT_NODISCARD allot_status alloti_range_index_reserve(range_index *index, uint32_t count);
 
 /** Add a range of the space; room for it was reserved. */
-void range_index_insert(range_index *index, allot_space *space, uint32_t id);
+void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t id);
 
 /** Take a range out that is in the index. */
-void range_index_remove(range_index *index, allot_space *space, uint32_t id);
+void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t id);
 
 /** By offset: a range has moved or changed its size; its order among the others is the same. */
-void range_index_change(range_index *index, allot_space *space, uint32_t id);
+void alloti_range_index_change(range_index *index, allot_space *space, uint32_t id);
 
 /** By offset: the lowest range at or above `offset` of at least `size`; ALLOT_NONE for none. */
-uint32_t range_index_lowest(const range_index *index, uint64_t offset, uint64_t size);
+uint32_t alloti_range_index_lowest(const range_index *index, uint64_t offset, uint64_t size);
 
 /** By offset: the highest range below `offset` of at least `size`; ALLOT_NONE for none. */
-uint32_t range_index_highest(const range_index *index, uint64_t offset, uint64_t size);
+uint32_t alloti_range_index_highest(const range_index *index, uint64_t offset, uint64_t size);
 
 /** By size: the first range at or above (size, offset); ALLOT_NONE for none. */
-uint32_t range_index_smallest(const range_index *index, uint64_t size, uint64_t offset);
+uint32_t alloti_range_index_smallest(const range_index *index, uint64_t size, uint64_t offset);
 
 /** Size of the largest range, 0 if there is none. */
-uint64_t range_index_largest(const range_index *index);
+uint64_t alloti_range_index_largest(const range_index *index);
 
 /** Order, counts, levels, links and largest sizes are right, and there are `count` ranges. */
-bool range_index_check(const range_index *index, const allot_space *space, uint64_t count);
+bool alloti_range_index_check(const range_index *index, const allot_space *space, uint64_t count);
 
 #endif /* ALLOTI_SPACE_RANGE_INDEX_H */

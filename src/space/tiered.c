@@ -59,7 +59,7 @@ static allot_status init(allot_space *space, const allot_space_options *options)
         return alloti_fail_memory(sizeof *t);
     }
     for (uint32_t i = 0; i < ALLOT_SPACE_TIERS_MAX; i++) {
-        range_index_init(&t->zones[i], false);
+        alloti_range_index_init(&t->zones[i], false);
     }
     space->index = t;
     return set_tiers(space, t, options);
@@ -69,7 +69,7 @@ static void fini(allot_space *space)
 {
     tiers *const t = space->index;
     for (uint32_t i = 0; i < ALLOT_SPACE_TIERS_MAX; i++) {
-        range_index_fini(&t->zones[i]);
+        alloti_range_index_fini(&t->zones[i]);
     }
     free(t);
 }
@@ -79,7 +79,7 @@ static allot_status reserve(allot_space *space)
     tiers *const t = space->index;
     allot_status status = ALLOT_STATUS_OK;
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i <= t->count; i++) {
-        status = range_index_reserve(&t->zones[i], 2);
+        status = alloti_range_index_reserve(&t->zones[i], 2);
     }
     return status;
 }
@@ -117,7 +117,7 @@ static bool take_chunk(allot_space *space, uint32_t zone)
         return false;
     }
     space->marks[id] = (uint8_t)(MARK_FREE | MARK_CHUNK | zone << MARK_ZONE_SHIFT);
-    range_index_insert(index_of(space, id), space, id);
+    alloti_range_index_insert(index_of(space, id), space, id);
     space->free_count++;
     return true;
 }
@@ -153,7 +153,7 @@ static void release(allot_space *space, uint32_t id)
 {
     const uint32_t merged = range_merge(&alloti_tiered_ops, space, id);
     if (is_chunk(space, merged)) {
-        range_index_remove(index_of(space, merged), space, merged);
+        alloti_range_index_remove(index_of(space, merged), space, merged);
         space->free_count--;
         space->marks[merged] = MARK_USED;
         (void)range_merge(&alloti_tiered_ops, space, merged);
@@ -162,19 +162,19 @@ static void release(allot_space *space, uint32_t id)
 
 static void add(allot_space *space, uint32_t id)
 {
-    range_index_insert(index_of(space, id), space, id);
+    alloti_range_index_insert(index_of(space, id), space, id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    range_index_remove(index_of(space, id), space, id);
+    alloti_range_index_remove(index_of(space, id), space, id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
     (void)old_offset;
     (void)old_size;
-    range_index_change(index_of(space, id), space, id);
+    alloti_range_index_change(index_of(space, id), space, id);
 }
 
 static bool resize(allot_space *space, uint32_t id, uint64_t size)
@@ -187,7 +187,7 @@ static uint64_t largest(const allot_space *space)
     const tiers *const t = space->index;
     uint64_t size = 0;
     for (uint32_t i = 0; i <= t->count; i++) {
-        const uint64_t own = range_index_largest(&t->zones[i]);
+        const uint64_t own = alloti_range_index_largest(&t->zones[i]);
         size = own > size ? own : size;
     }
     return size;
@@ -210,7 +210,7 @@ static const char *check(const allot_space *space)
         }
     }
     for (uint32_t i = 0; i <= t->count; i++) {
-        if (!range_index_check(&t->zones[i], space, counts[i])) {
+        if (!alloti_range_index_check(&t->zones[i], space, counts[i])) {
             return "the tree of a tier is wrong";
         }
     }
