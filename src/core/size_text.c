@@ -86,7 +86,8 @@ allot_status allot_size_parse(const char *text, uint64_t *out)
     const uint64_t unit = unit_parse(at, &length);
     if (unit == 0 || at[length] != '\0') {
         return fail_at(text, unit == 0 ? at : at + length,
-                       "a unit was expected: B, KiB, MiB, GiB, TiB");
+                       "a unit was expected: B, or KiB, MiB, GiB, TiB, PiB, EiB, also without B "
+                       "or iB");
     }
     uint64_t bytes = 0;
     if (!alloti_mul(whole, unit, &bytes) ||

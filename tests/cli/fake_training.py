@@ -51,9 +51,11 @@ def main(folder, expression, value="0"):
     oom = {"device": 0, "size": 5 * MIB, "free": 0, "allocated": allocated, "reserved": taken,
            "line": "/some/where/train.py:7 (step)", "step": 2}  # fmt: skip
     reads = {"count": 3, "bytes": 12, "small": 3, "stopped": False, "values": {"train.py:9": 3}}
+    said = folder / "exception"
+    exception = {"type": "E", "text": said.read_text(), "line": "train.py:7"} if said.exists() else None
     found = "set:here" if (folder / "own_conf").exists() else conf
     process = {"torch": "2.15.0", "cuda": "13.0", "conf": found, "steps": 3, "devices": [device],
-               "oom": [] if fits else [oom], "exception": None, "problems": [],
+               "oom": [] if fits else [oom], "exception": exception, "problems": [],
                "finished": True}  # fmt: skip
     size = {"name": "cuDNN workspaces", "basis": "unknown" if told_to("unknown") else "table",
             "workspace": "cudnn", "taken": False, "calls": 2, "largest": 0, "most": 0}  # fmt: skip

@@ -101,4 +101,4 @@ def test_a_limit_without_its_unit_is_refused(run, root, verb):
     assert "--limit 12KiB: 12.0 KiB is too little for a device" in error
     assert "unit" not in error
     error = run(verb, trace, "--limit", "12 potatoes", code=2).stderr
-    assert "--limit 12 potatoes: " in error and "a unit was expected: B, KiB, MiB, GiB, TiB" in error
+    assert "--limit 12 potatoes: " in error and "a unit was expected: B, or KiB, MiB, GiB, TiB" in error

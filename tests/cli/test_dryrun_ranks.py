@@ -24,7 +24,8 @@ PROGRAM = """
         if peak:
             devices = [{"number": told.get("gpu", i), "total": 1 << 30, "peak": peak, "context": 0}]
             (folder / f"standin.{pid}").write_text(json.dumps({"devices": devices}))
-            (folder / f"{pid}.pickle").write_text(f"snapshot {told.get('rank')}")
+            if told.get("snapshot", True):
+                (folder / f"{pid}.pickle").write_text(f"snapshot {told.get('rank')}")
 """
 
 OOM = [{"device": 0, "size": 5, "free": 0, "allocated": 1, "reserved": 1, "line": "a.py:7",
@@ -33,11 +34,12 @@ OOM = [{"device": 0, "size": 5, "free": 0, "allocated": 1, "reserved": 1, "line"
 
 @pytest.fixture
 def ranks(run, tmp_path):
-    def call(*processes, code=0, options=()):
+    def call(*processes, code=0, options=(), said=""):
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(PROGRAM))
         result = run("dryrun", "--limit", "1GiB", "--json", *options, "--", sys.executable, "-I",
                      script, json.dumps(processes), code=code)  # fmt: skip
+        assert said in result.stderr
         return json.loads(result.stdout)
 
     return call
@@ -97,3 +99,11 @@ def test_each_rank_keeps_its_snapshot(ranks, tmp_path):
     ranks(*processes, options=["--record", tmp_path / "plain"])
     for name in ("of1.bin", "kept.rank1.pickle", "plain.rank1"):
         assert (tmp_path / name).read_text() == "snapshot 1"
+
+
+def test_snapshots_that_are_missing_are_told(ranks, tmp_path):
+    without = [{"rank": i, "peak": 1, "snapshot": False} for i in (0, 1)]
+    with_one = [{"rank": 2, "peak": 1}]
+    record = ["--record", tmp_path / "kept.pickle"]
+    ranks(LAUNCHER, *without, options=record, code=4, said="there is no snapshot to keep")
+    ranks(LAUNCHER, *without, *with_one, options=record, said="snapshots of 1 of 3 ranks were kept")

@@ -226,6 +226,29 @@ def test_a_peak_is_asserted_of_several_runs(fake):
     fake("--sweep", "v=1..9", *limit, need="10*value")
 
 
+def test_the_settings_above_the_asserted_peak_are_named(fake):
+    confs = ("--conf", "default", "--conf", "expandable_segments:True")
+    _, raw = fake(*confs, "--assert-peak", "95MB", need=NEED_BY_CONF, argument="0", code=1)
+    assert "--assert-peak 95MB is read as 95.0 MiB, 99614720 bytes" in raw.stderr
+    above = [line for line in raw.stderr.splitlines() if "is above --assert-peak" in line]
+    assert len(above) == 1 and "default: the peak" in above[0]
+
+
+def test_a_remark_is_not_cut_before_its_reason(fake, tmp_path):
+    (tmp_path / "fail").write_text("0")
+    (tmp_path / "exception").write_text("RuntimeError: " + "option value " * 9 + "too small, >= 20")
+    text = fake("--conf", "a:1", "--conf", "b:1", need="1", argument="0", code=4,
+                json_wanted=False).stdout  # fmt: skip
+    assert text.count("too small, >= 20") == 2
+
+
+def test_the_roomy_run_is_kept_where_the_search_ends_early(fake, tmp_path):
+    shutil.copy(EXAMPLE, tmp_path / "snapshot")
+    kept = tmp_path / "kept.pickle"
+    fake("--fit", "--record", kept, need="100 if total > 100000 else 1//0", argument="0", code=1)
+    assert kept.read_bytes() == EXAMPLE.read_bytes()
+
+
 def test_advice_is_confirmed_by_a_run(fake, tmp_path):
     shutil.copy(EXAMPLE, tmp_path / "snapshot")
     need = "20000 if not conf else 11000"

@@ -88,7 +88,7 @@ static cli_exit test(fit_search *s, int64_t limit, bool *is_good, bool *is_over)
     *is_over = dryrun_attempt_is_useless(attempt);
     *is_good = dryrun_attempt_is_good(attempt);
     if (*is_good) {
-        dryrun_attempt_keep(attempt, s->out->least);
+        dryrun_attempt_keep(attempt, s->out->least != NULL ? s->out->least : s->out->roomy);
         s->out->least = attempt;
     } else if (!*is_over) {
         s->out->below = attempt;
@@ -132,6 +132,7 @@ cli_exit dryrun_fit_run(dryrun_series *series, const dryrun_request *request, dr
     }
     out->run_count = 1;
     out->roomy = roomy;
+    dryrun_attempt_keep(roomy, NULL);
     if (!dryrun_attempt_is_good(roomy)) {
         return CLI_OK;
     }

@@ -185,6 +185,7 @@ static cli_exit run_sweep(const dryrun_request *request, dryrun_answer *answer)
     answer->run = sweep->failed != NULL    ? sweep->failed
                   : sweep->largest != NULL ? sweep->largest
                                            : sweep->beyond;
+    dryrun_attempt_keep(answer->run, NULL);
     return code;
 }
 
@@ -230,16 +231,33 @@ cli_exit dryrun_search_exit(const dryrun_answer *answer)
     return code;
 }
 
-uint64_t dryrun_search_peak(const dryrun_answer *answer)
+/** Whether a peak is too large; then say so, and of which settings it is. */
+static bool is_above(uint64_t peak, uint64_t peak_max, const char *conf)
 {
-    uint64_t peak = answer->run->result.reserved_peak;
-    for (uint32_t i = 0; answer->question == DRYRUN_ASK_CONFS && i < answer->compared_count; i++) {
-        const dryrun_attempt *const run = answer->compared[i].run;
-        if (run != NULL && run->result.reserved_peak > peak) {
-            peak = run->result.reserved_peak;
+    if (peak > peak_max) {
+        fprintf(stderr, "allot: %s%sthe peak, %s, is above --assert-peak %s\n",
+                conf == NULL ? "" : dryrun_conf_text(conf), conf == NULL ? "" : ": ",
+                dryrun_size_text(peak), dryrun_size_text(peak_max));
+    }
+    return peak > peak_max;
+}
+
+bool dryrun_search_is_above(const dryrun_answer *answer, uint64_t peak_max)
+{
+    bool is_any_above = false;
+    if (answer->question != DRYRUN_ASK_CONFS) {
+        return is_above(answer->least != NULL ? answer->least->fit.limit_min
+                                              : answer->run->result.reserved_peak,
+                        peak_max, NULL);
+    }
+    for (uint32_t i = 0; i < answer->compared_count; i++) {
+        const dryrun_compared *const compared = &answer->compared[i];
+        if (compared->run != NULL &&
+            is_above(compared->run->result.reserved_peak, peak_max, compared->conf)) {
+            is_any_above = true;
         }
     }
-    return answer->least != NULL ? answer->least->fit.limit_min : peak;
+    return is_any_above;
 }
 
 void dryrun_search_end(dryrun_answer *answer)

@@ -48,8 +48,9 @@ cli_exit dryrun_search_run(const dryrun_request *request, dryrun_answer *answer)
 /** Exit code of the answer. */
 cli_exit dryrun_search_exit(const dryrun_answer *answer);
 
-/** The most that was reserved, by what --assert-peak is about: see the manual. */
-uint64_t dryrun_search_peak(const dryrun_answer *answer);
+/** Whether more was reserved than --assert-peak allows, see the manual; then a message was printed.
+ */
+bool dryrun_search_is_above(const dryrun_answer *answer, uint64_t peak_max);
 
 /** Remove all that the runs left. */
 void dryrun_search_end(dryrun_answer *answer);

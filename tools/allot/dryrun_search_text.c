@@ -10,6 +10,16 @@
 
 /* ---- the table ---- */
 
+/** On one line, and not without end. */
+static void print_reason(const char *text)
+{
+    enum { SHOWN_MAX = 300 };
+    for (size_t i = 0; i < SHOWN_MAX && text[i] != '\0'; i++) {
+        putchar(text[i] == '\n' ? ' ' : text[i]);
+    }
+    fputs(strlen(text) > SHOWN_MAX ? "..." : "", stdout);
+}
+
 /** Where a run died, or what is not known of it: the remark. */
 static void print_end(const dryrun_attempt *attempt)
 {
@@ -20,11 +30,11 @@ static void print_end(const dryrun_attempt *attempt)
                                               : dryrun_short_line(result->oom[0].line));
         printf(", after %" PRIu64 " steps", result->oom[0].step);
     } else if (attempt->verdict == DRYRUN_FAILED) {
-        printf("%.60s", result->exception[0] == '\0' ? "" : result->exception);
+        print_reason(result->exception);
     } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->unknown_count != 0) {
         printf("sizes not known: %s", result->unknown[0].name);
     } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->problem_count != 0) {
-        printf("%.60s", result->problems[0].name);
+        print_reason(result->problems[0].name);
     }
     if (attempt->has_conf && result->has_peaks && strcmp(result->conf, attempt->conf) != 0) {
         printf("  the program itself set %s", result->conf[0] == '\0' ? "none" : result->conf);

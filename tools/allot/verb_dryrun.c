@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* allot dryrun: runs a CUDA program without a GPU and says what its memory would have been. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli_report.h"
+#include "dryrun_check.h"
 #include "dryrun_html.h"
 #include "dryrun_json.h"
 #include "dryrun_ranks.h"
@@ -34,7 +36,8 @@ static int wants_json;
 static const struct poptOption OWN[] = {
     {"gpu", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &gpu, 0,
      "The card: a name of `allot gpu list`, an imported one, or a profile file", "GPU"},
-    {"limit", '\0', POPT_ARG_STRING, &limit, 0, "Its memory, all of it for the program", "SIZE"},
+    {"limit", '\0', POPT_ARG_STRING, &limit, 0,
+     "Its memory, all of it for the program; units are powers of 1024: 24GB is 24 GiB", "SIZE"},
     {"gpus", '\0', POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &gpus, 0, "How many of them", "N"},
     {"events", '\0', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &events, 0,
      "When work is finished: instant (the least memory), sync (the most), lag", "instant|sync|lag"},
@@ -47,7 +50,7 @@ static const struct poptOption OWN[] = {
      "NAME=SIZE,..."},
     {"cudnn", '\0', POPT_ARG_NONE, &wants_cudnn, 0,
      "Ask an installed cuDNN, 9.8 or newer, for its workspaces: the one that Python finds", NULL},
-    {"cudnn-library", '\0', POPT_ARG_STRING, &cudnn_library, 0, "Ask this one", "FILE"},
+    {"cudnn-library", '\0', POPT_ARG_STRING, &cudnn_library, 0, "Ask this libcudnn.so.9", "FILE"},
     {"booleans", '\0', POPT_ARG_ARGV, &booleans, 0,
      "Answer booleans that the device would compute: likely, false, true, flip:N (every N-th is "
      "true), or LINE=one of them; several times",
@@ -55,7 +58,7 @@ static const struct poptOption OWN[] = {
     {"set", '\0', POPT_ARG_STRING, &settings, 0, "Further settings of the stand-in",
      "KEY:VALUE,..."},
     {"assert-peak", '\0', POPT_ARG_STRING, &assert_peak, 0,
-     "Exit 1 if more is reserved at any time", "SIZE"},
+     "Exit 1 if more is reserved at any time; units are powers of 1024", "SIZE"},
     {"record", 'o', POPT_ARG_STRING, &record, 0,
      "Keep the memory snapshot; with several ranks one each, for {rank} in its name", "FILE"},
     {"json", '\0', POPT_ARG_NONE, &wants_json, 0, "Print JSON", NULL},
@@ -105,9 +108,9 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
     if (!dryrun_profile_file(gpu, out->profile)) {
         return false;
     }
-    if ((limit != NULL && allot_size_parse(limit, &out->limit) != ALLOT_STATUS_OK) ||
-        (assert_peak != NULL && allot_size_parse(assert_peak, peak_max) != ALLOT_STATUS_OK)) {
-        cli_usage("%s", allot_error_detail());
+    if (dryrun_check_limit(limit, &out->limit) != CLI_OK ||
+        dryrun_check_peak(assert_peak, peak_max) != CLI_OK ||
+        dryrun_check_booleans(booleans) != CLI_OK) {
         return false;
     }
     if (!dryrun_read_workspaces(workspace, &out->workspaces) || !choose_cudnn(out)) {
@@ -159,6 +162,7 @@ static cli_exit keep_file(const char *snapshot, const char *path)
 static cli_exit keep_snapshots(const dryrun_result *result)
 {
     cli_exit code = CLI_OK;
+    uint32_t kept = 0;
     if (record == NULL || result->rank_count < 2) {
         return record == NULL ? CLI_OK : keep_file(result->snapshot, record);
     }
@@ -172,11 +176,19 @@ static cli_exit keep_snapshots(const dryrun_result *result)
         code = dryrun_rank_path(record, &result->ranks[i], path, sizeof path)
                    ? keep_file(snapshot, path)
                    : cli_usage("%s: too long a path", record);
+        kept += code == CLI_OK ? 1 : 0;
     }
-    if (code == CLI_OK) {
-        fputs("allot: one snapshot was kept for each rank; `allot ranks` compares them\n", stderr);
+    if (code != CLI_OK) {
+        return code;
     }
-    return code;
+    if (kept == 0) {
+        return keep_file("", record);
+    }
+    fprintf(stderr,
+            "allot: snapshots of %" PRIu32 " of %" PRIu32
+            " ranks were kept; `allot ranks` compares them\n",
+            kept, result->rank_count);
+    return CLI_OK;
 }
 
 static void print(const dryrun_request *request, const dryrun_answer *answer)
@@ -194,8 +206,7 @@ static cli_exit conclude(const dryrun_request *request, const dryrun_answer *ans
 {
     print(request, answer);
     cli_exit code = dryrun_search_exit(answer);
-    if (peak_max != 0 && dryrun_search_peak(answer) > peak_max) {
-        fprintf(stderr, "allot: the peak is above --assert-peak %s\n", assert_peak);
+    if (peak_max != 0 && dryrun_search_is_above(answer, peak_max)) {
         code = code == CLI_OK ? CLI_FOUND : code;
     }
     const cli_exit written = cli_close_output(NULL, stdout);
@@ -217,6 +228,8 @@ static cli_exit run(const char *const *files, size_t count)
     }
     request.command = (char *const *)(uintptr_t)files;
     cli_exit code = dryrun_search_read(&request, &answer);
+    code = code == CLI_OK ? dryrun_check_output(record) : code;
+    code = code == CLI_OK ? dryrun_check_output(cli_report.html) : code;
     if (code != CLI_OK) {
         return code;
     }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Options of a dry run that are wrong are told before anything runs."""
+
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def refused(run, tmp_path):
+    """refused(options..., code=) is what is said; the program must not have run."""
+
+    def call(*options, code=2):
+        mark = tmp_path / "it_ran"
+        program = f"open({str(mark)!r}, 'w')"
+        result = run("dryrun", *options, "--", sys.executable, "-c", program, code=code)
+        assert not mark.exists() and result.stdout == ""
+        return result.stderr
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "rule", ["maybe", "flip:0", "flip:", "flip:2x", "train.py:7=maybe", "train.py=true", "=true"]
+)
+def test_a_wrong_rule_is_wrong_usage(refused, rule):
+    assert f"--booleans {rule}: want likely, false, true, flip:N" in refused("--booleans", rule)
+
+
+def test_two_rules_in_one_are_wrong_usage(refused):
+    assert "one rule at a time" in refused("--booleans", "a.py:1=true,b.py:2=true")
+
+
+@pytest.mark.parametrize("option", ["--record", "--html"])
+def test_a_file_that_cannot_be_written_is_told_first(refused, tmp_path, option):
+    path = tmp_path / "missing" / "file"
+    assert f"{path}: No such file or directory" in refused(option, path, code=4)
+    assert f"{tmp_path}: Is a directory" in refused(option, tmp_path, code=4)
+
+
+def test_a_limit_without_its_unit_is_asked_about(refused):
+    said = refused("--limit", "500")
+    assert "500 B is less than the 2.0 MiB" in said and "did you mean 500MiB?" in said
+    said = refused("--limit", "500KiB")
+    assert "500.0 KiB is less than" in said and "did you mean" not in said
+
+
+def test_units_that_are_none(refused):
+    assert "--assert-peak: size" in refused("--assert-peak", "12 potatoes")
+    assert "a unit was expected: B, or KiB, MiB, GiB" in refused("--limit", "12 potatoes")
