@@ -167,6 +167,25 @@ def test_the_smallest_card_is_run(fake, run):
     assert tried == [room[0]["id"], room[1]["id"]]
 
 
+def test_what_comes_on_top_of_the_least_memory_is_told(fake, run, tmp_path):
+    (tmp_path / "nccl").touch()
+    card = json.loads(run("gpu", "--json", "show", "rtx4090").stdout)
+    left = (card["memory_total"] - card["memory_context"]) // MIB & ~1
+    for need, said in ((left - 100, "are enough"), (left - 98, "are NOT enough")):
+        text = fake("--gpu", "rtx4090", "--fit", need=str(need), argument="0", json_wanted=False).stdout
+        assert "NCCL             50.0 MiB for each communicator (2 times) comes on top" in text
+        assert [line for line in text.splitlines() if line.startswith("  rtx4090 ")][0].endswith(said)
+
+
+def test_the_list_of_holders_is_that_of_explain(fake, run, tmp_path):
+    shutil.copy(EXAMPLE, tmp_path / "snapshot")
+    options = ("--top", "2", "--by", "category")
+    text = fake(*options, need="1", argument="0", json_wanted=False).stdout
+    shown = run("explain", "--at", "peak", *options, EXAMPLE).stdout
+    assert shown.splitlines()[-4:] == text.splitlines()[-4:]
+    assert "--by: " in run("dryrun", "--by", "magic", "--", "true", code=2).stderr
+
+
 def test_a_program_that_looks_at_the_memory_there_is_is_told(fake):
     result, _ = fake("--fit", need="total//10", argument="0")
     assert result["fits"][0]["is_unsteady"]

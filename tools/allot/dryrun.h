@@ -32,6 +32,7 @@ typedef struct dryrun_request {
     const char *settings;  /**< Further ones of the stand-in; NULL: none. */
     char *const *booleans; /**< Rules, see --booleans; ends with NULL, or is NULL. */
     const char *conf;      /**< Of PyTorch's allocator, "": none; NULL: as in the environment. */
+    allot_group_by by;     /**< Who holds the memory at the peak. */
     bool keeps_stdout;     /**< It is for the result: the program's goes to standard error. */
     bool is_quiet;         /**< The program's output goes to dryrun_result.output. */
     char *const *command;  /**< Ends with NULL. */

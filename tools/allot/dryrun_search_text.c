@@ -182,11 +182,42 @@ static void print_limit(const dryrun_fit *fit)
     }
 }
 
-/** What a limit leaves out. */
-static void print_context(const dryrun_request *request)
+/** What NCCL takes of a card; a limit leaves it out unless --workspace sets it. */
+static uint64_t print_nccl(const dryrun_request *request, const dryrun_fit *fit)
 {
-    printf("  CUDA context     %s on %s comes on top (an assumption, with the card's profile)\n",
-           dryrun_size_text(request->gpu.memory_context), request->gpu.id);
+    const bool is_part = request->workspaces.is_set[ALLOT_WORKSPACE_nccl];
+    const dryrun_attempt *const run = is_part ? fit->least : fit->card;
+    uint64_t on_top = 0;
+    for (uint32_t i = 0; run != NULL && i < run->result.size_count; i++) {
+        const dryrun_size *const size = &run->result.sizes[i];
+        if (!size->is_taken || strcmp(size->workspace, "nccl") != 0) {
+            continue;
+        }
+        printf("  NCCL             %s for each communicator (%s) %s (%s)\n",
+               dryrun_size_text(size->largest), dryrun_times_text(size->calls),
+               is_part ? "is part of it" : "comes on top",
+               is_part ? "from --workspace" : size->source);
+        on_top += is_part ? 0 : size->largest * size->calls;
+    }
+    return on_top;
+}
+
+/** What comes on top of a limit, and whether the card of --gpu holds it all. */
+static void print_on_top(const dryrun_request *request, const dryrun_fit *fit)
+{
+    const allot_gpu *const gpu = &request->gpu;
+    const dryrun_result *const result = &fit->least->result;
+    const unsigned cuda_major = strncmp(result->cuda, "12", 2) == 0 ? 12 : 13;
+    uint64_t on_top = request->workspaces.is_set[ALLOT_WORKSPACE_context]
+                          ? request->workspaces.size[ALLOT_WORKSPACE_context]
+                          : allot_gpu_context(gpu, cuda_major);
+    printf("  CUDA context     %s on %s comes on top (%s)\n", dryrun_size_text(on_top), gpu->id,
+           dryrun_context_source(request, result, NULL));
+    on_top += print_nccl(request, fit);
+    const bool is_held =
+        on_top <= gpu->memory_total && fit->limit_min <= gpu->memory_total - on_top;
+    printf("  %-15s  by the sum, its %s %s\n", gpu->id, dryrun_size_text(gpu->memory_total),
+           is_held ? "are enough" : "are NOT enough");
 }
 
 static void print_fit_card(const dryrun_fit *fit)
@@ -223,7 +254,7 @@ static void print_fit(const dryrun_request *request, const dryrun_answer *answer
         printf("\nthe least memory is not known: the search ended with that run\n");
     } else {
         print_limit(&answer->least->fit);
-        print_context(request);
+        print_on_top(request, &answer->least->fit);
         print_fit_card(&answer->least->fit);
     }
     if (answer->compared_count > 1) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli_report.h"
 #include "dryrun_hint.h"
 #include "dryrun_ranks.h"
 #include "dryrun_sizes.h"
@@ -172,7 +173,7 @@ static void print_notes(const dryrun_result *result)
 }
 
 /** The lines that hold the peak, from the snapshot, as `allot explain` shows them. */
-static void print_holders(const dryrun_result *result)
+static void print_holders(const dryrun_request *request, const dryrun_result *result)
 {
     allot_trace *trace = NULL;
     allot_history *history = NULL;
@@ -183,10 +184,12 @@ static void print_holders(const dryrun_result *result)
     }
     if (allot_history_create(trace, result->device, NULL, &history) == ALLOT_STATUS_OK &&
         allot_history_find(history, "peak", &event) == ALLOT_STATUS_OK) {
-        const allot_report_options options = cli_report_options(false, 8, NULL);
+        allot_report_options options =
+            cli_report_options(false, cli_report.top != 0 ? cli_report.top : 8, NULL);
+        options.lines = cli_lines_options();
         const allot_sink sink = allot_sink_stdio(stdout);
         printf("\n");
-        if (allot_report_explain(history, event, ALLOT_GROUP_LINE, &options, &sink, NULL) !=
+        if (allot_report_explain(history, event, request->by, &options, &sink, NULL) !=
             ALLOT_STATUS_OK) {
             printf("  %s\n", allot_error_detail());
         }
@@ -203,5 +206,5 @@ void dryrun_print(const dryrun_request *request, const dryrun_result *result,
     dryrun_print_ranks(result);
     print_peaks(request, result, verdict);
     print_notes(result);
-    print_holders(result);
+    print_holders(request, result);
 }

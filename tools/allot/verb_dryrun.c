@@ -31,6 +31,7 @@ static const char *settings;
 static char **booleans;
 static const char *assert_peak;
 static const char *record;
+static const char *by;
 static int wants_json;
 
 static const struct poptOption OWN[] = {
@@ -64,9 +65,20 @@ static const struct poptOption OWN[] = {
     {"json", '\0', POPT_ARG_NONE, &wants_json, 0, "Print JSON", NULL},
     POPT_TABLEEND};
 
+/** Of those that hold the memory at the peak, as in allot explain. */
+static const struct poptOption HOLDERS[] = {
+    {"top", 'n', POPT_ARG_STRING, &cli_report.top_text, 0,
+     "Rows of who holds the memory (default: 8)", "N"},
+    {"by", 'b', POPT_ARG_STRING, &by, 0, "line, stack, category, stream or pool (default: line)",
+     "GROUP"},
+    {"own", '\0', POPT_ARG_ARGV, &cli_report.own_prefixes, 0,
+     "Count code under this folder as yours, though it is installed; may be repeated", "FOLDER"},
+    POPT_TABLEEND};
+
 static const struct poptOption OPTIONS[] = {
     CLI_INCLUDE_OPTIONS(OWN, "Run:"), CLI_INCLUDE_OPTIONS(DRYRUN_SEARCH_OPTIONS, "Search:"),
-    CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, "Report:"), POPT_TABLEEND};
+    CLI_INCLUDE_OPTIONS(HOLDERS, "Report:"), CLI_INCLUDE_OPTIONS(CLI_HTML_OPTIONS, NULL),
+    POPT_TABLEEND};
 
 /** The cuDNN to ask, made absolute; false after a message. */
 static bool choose_cudnn(dryrun_request *out)
@@ -99,6 +111,7 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
                             .is_strict = is_strict != 0,
                             .keeps_stdout = wants_json != 0,
                             .settings = settings,
+                            .by = ALLOT_GROUP_LINE,
                             .booleans = booleans};
     *peak_max = 0;
     if (dryrun_find_gpu(gpu, &out->gpu) != ALLOT_STATUS_OK) {
@@ -106,6 +119,10 @@ static bool make_request(dryrun_request *out, uint64_t *peak_max)
         return false;
     }
     if (!dryrun_profile_file(gpu, out->profile)) {
+        return false;
+    }
+    if (by != NULL && allot_group_parse(by, &out->by) != ALLOT_STATUS_OK) {
+        cli_usage("--by: %s", allot_error_detail());
         return false;
     }
     if (dryrun_check_limit(limit, &out->limit) != CLI_OK ||
