@@ -22,6 +22,11 @@ def cards_of(run):
     return json.loads(run("gpu", "--json", "list").stdout)["gpus"]
 
 
+@pytest.fixture(autouse=True)
+def no_imported_cards(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no_cards"))
+
+
 def test_all_cards_are_listed_by_rising_memory(run):
     lines = run("gpu", "list").stdout.splitlines()
     assert len(lines) >= 27
@@ -123,6 +128,13 @@ def test_an_imported_profile_is_known_by_its_id(run, tmp_path):
     assert shown["memory_total"] == 1 << 36 and shown["sm_count"] == 132
     assert run("gpu", "--json", "show", path).stdout == run(
         "gpu", "--json", "show", "mine", env=env).stdout  # fmt: skip
+    assert run("gpu", "list", env=env).stdout.splitlines()[-1].split()[-2:] == ["Mine", "(imported)"]
+    listed = json.loads(run("gpu", "--json", "list", env=env).stdout)
+    assert listed["imported"] == 1 and listed["gpus"][-1] == shown
+    assert "(imported)" not in run("gpu", "list").stdout
+    (tmp_path / "config/allot/gpus/broken.json").write_text("{")
+    raw = run("gpu", "list", env=env)
+    assert "broken.json" in raw.stderr and "(imported)" in raw.stdout
 
 
 @pytest.mark.parametrize(

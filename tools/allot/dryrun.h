@@ -174,6 +174,12 @@ ALLOT_NODISCARD allot_status dryrun_find_gpu(const char *name, allot_gpu *out);
 /** The file that such a name stands for, made absolute, or ""; false after a message. */
 bool dryrun_profile_file(const char *name, char *out);
 
+/** Told of one imported profile, under the name it is known by. CLI_OK to go on. */
+typedef cli_exit (*dryrun_gpu_fn)(void *context, const allot_gpu *gpu);
+
+/** Visit the imported profiles by name; of those that cannot be read a message is printed. */
+cli_exit dryrun_each_imported(dryrun_gpu_fn visit, void *context);
+
 /** Where the profile `id` is kept, its folders made; false if the id cannot be a file's name. */
 bool dryrun_make_profile_path(const char *id, char *out, size_t size);
 

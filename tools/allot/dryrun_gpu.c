@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The card of a dry run: a built-in profile, one of the user's folder, or a file. */
+#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,4 +70,47 @@ bool dryrun_profile_file(const char *name, char *out)
     }
     snprintf(out, DRYRUN_PATH_MAX, "%.*s", DRYRUN_PATH_MAX - 1, real);
     return true;
+}
+
+static int is_profile(const struct dirent *entry)
+{
+    const char *const end = strrchr(entry->d_name, '.');
+    return entry->d_name[0] != '.' && end != NULL && strcmp(end, ".json") == 0;
+}
+
+/** The profile of a file, with the file's name for its id. */
+static bool read_imported(const char *folder, const char *file, allot_gpu *out)
+{
+    char path[DRYRUN_PATH_MAX];
+    const int length = (int)(strlen(file) - strlen(".json"));
+    if (length >= (int)sizeof out->id ||
+        snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) {
+        return false;
+    }
+    if (allot_gpu_read(path, out) != ALLOT_STATUS_OK) {
+        fprintf(stderr, "allot: %s\n", allot_error_detail());
+        return false;
+    }
+    snprintf(out->id, sizeof out->id, "%.*s", length, file);
+    return true;
+}
+
+cli_exit dryrun_each_imported(dryrun_gpu_fn visit, void *context)
+{
+    char folder[DRYRUN_PATH_MAX];
+    struct dirent **files = NULL;
+    cli_exit code = CLI_OK;
+    if (!profile_folder(folder, sizeof folder)) {
+        return CLI_OK;
+    }
+    const int count = scandir(folder, &files, is_profile, alphasort);
+    for (int i = 0; i < count; i++) {
+        allot_gpu gpu;
+        if (code == CLI_OK && read_imported(folder, files[i]->d_name, &gpu)) {
+            code = visit(context, &gpu);
+        }
+        free(files[i]);
+    }
+    free(files);
+    return code;
 }

@@ -20,36 +20,59 @@ static const struct poptOption OPTIONS[] = {
     {"output", 'o', POPT_ARG_STRING, &output, 0, "probe: write to a file", "FILE"},
     POPT_TABLEEND};
 
-static void print_line(const allot_gpu *gpu)
+/** What has been listed so far. */
+typedef struct listing {
+    size_t count;
+    bool is_imported;
+} listing;
+
+static void print_line(const allot_gpu *gpu, bool is_imported)
 {
     char memory[ALLOT_SIZE_TEXT_MAX];
-    printf("%-14s %10s  %2" PRIu64 ".%" PRIu64 "  %4" PRIu64 "  %s\n", gpu->id,
+    printf("%-14s %10s  %2" PRIu64 ".%" PRIu64 "  %4" PRIu64 "  %s%s\n", gpu->id,
            allot_size_format(gpu->memory_total, memory), gpu->compute_major, gpu->compute_minor,
-           gpu->sm_count, gpu->name);
+           gpu->sm_count, gpu->name, is_imported ? " (imported)" : "");
+}
+
+static cli_exit list_one(void *context, const allot_gpu *gpu)
+{
+    listing *const so_far = context;
+    if (wants_json == 0) {
+        print_line(gpu, so_far->is_imported);
+        return CLI_OK;
+    }
+    fputs(so_far->count++ == 0 ? "" : ",\n", stdout);
+    const allot_status status = allot_gpu_write(gpu, allot_sink_stdio(stdout));
+    return status == ALLOT_STATUS_OK ? CLI_OK : cli_fail(status);
+}
+
+static cli_exit list_built_in(listing *so_far)
+{
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < allot_gpu_count() && code == CLI_OK; i++) {
+        allot_gpu gpu;
+        const allot_status status = allot_gpu_at(i, &gpu);
+        code = status == ALLOT_STATUS_OK ? list_one(so_far, &gpu) : cli_fail(status);
+    }
+    return code;
 }
 
 static cli_exit list(void)
 {
+    listing so_far = {0};
     if (wants_json == 0) {
         printf("%-14s %10s  %4s  %4s  %s\n", "id", "memory", "cap.", "SMs", "name");
     } else {
         fputs("{\"schema\": \"allot.gpu/1\", \"gpus\": [\n", stdout);
     }
-    for (size_t i = 0; i < allot_gpu_count(); i++) {
-        allot_gpu gpu;
-        allot_status status = allot_gpu_at(i, &gpu);
-        if (status == ALLOT_STATUS_OK && wants_json != 0) {
-            fputs(i == 0 ? "" : ",\n", stdout);
-            status = allot_gpu_write(&gpu, allot_sink_stdio(stdout));
-        } else if (status == ALLOT_STATUS_OK) {
-            print_line(&gpu);
-        }
-        if (status != ALLOT_STATUS_OK) {
-            return cli_fail(status);
-        }
+    cli_exit code = list_built_in(&so_far);
+    const size_t built_in = so_far.count;
+    so_far.is_imported = true;
+    code = code == CLI_OK ? dryrun_each_imported(list_one, &so_far) : code;
+    if (code == CLI_OK && wants_json != 0) {
+        printf("],\n\"imported\": %zu}\n", so_far.count - built_in);
     }
-    fputs(wants_json == 0 ? "" : "]}\n", stdout);
-    return CLI_OK;
+    return code;
 }
 
 static bool has_same_source(const allot_gpu *gpu, unsigned a, unsigned b)
