@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/number_text.h"
 #include "core/status.h"
@@ -266,22 +267,51 @@ static allot_status parse_list(char *list, standin_config *config)
     return ALLOT_STATUS_OK;
 }
 
-/** As CUDA reads the variable: numbers up to the first that is not one of a device. */
+/** The installed device whose UUID begins so, if that is one. */
+static bool find_uuid(const standin_config *config, const char *text, size_t length, unsigned *out)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < config->installed_count; i++) {
+        char uuid[64];
+        allot_standin_uuid_text(i, uuid, sizeof uuid);
+        if (strncasecmp(uuid, text, length) == 0) {
+            *out = i;
+            found++;
+        }
+    }
+    return found == 1;
+}
+
+/** One item of the list, which ends before `length`. */
+static bool find_device(const standin_config *config, const char *text, size_t length,
+                        unsigned *out)
+{
+    static const char prefix[] = "GPU-";
+    if (length >= strlen(prefix) && strncmp(text, prefix, strlen(prefix)) == 0) {
+        return find_uuid(config, text, length, out);
+    }
+    const unsigned long number = length == 0 || *text < '0' || *text > '9'
+                                     ? config->installed_count
+                                     : strtoul(text, NULL, 10);
+    *out = (unsigned)number;
+    return number < config->installed_count;
+}
+
+/** All, or those of a list of numbers and UUIDs up to the first that is not there, as in CUDA. */
 static void see_devices(standin_config *config, const char *list)
 {
     config->device_count = 0;
     for (unsigned i = 0; list == NULL && i < config->installed_count; i++) {
         config->visible[config->device_count++] = i;
     }
-    while (list != NULL && *list >= '0' && *list <= '9' &&
-           config->device_count < STANDIN_DEVICES_MAX) {
-        char *end = NULL;
-        const unsigned long number = strtoul(list, &end, 10);
-        if (number >= config->installed_count) {
+    while (list != NULL && config->device_count < STANDIN_DEVICES_MAX) {
+        const size_t length = strcspn(list, ",");
+        unsigned device = 0;
+        if (!find_device(config, list, length, &device)) {
             break;
         }
-        config->visible[config->device_count++] = (unsigned)number;
-        list = *end == ',' ? end + 1 : NULL;
+        config->visible[config->device_count++] = device;
+        list = list[length] == ',' ? list + length + 1 : NULL;
     }
 }
 

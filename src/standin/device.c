@@ -48,16 +48,26 @@ int device_cuda_version(void)
     return device_cuda_major() == 12 ? VERSION_12 : VERSION_13;
 }
 
-void allot_standin_uuid(unsigned device, unsigned char *out)
+/** Of a device by its number among those that are installed. */
+static void installed_uuid(unsigned device, unsigned char *out)
 {
     for (unsigned i = 0; i < 16; i++) {
         out[i] = (unsigned char)(0xa1 + i * 7 + device);
     }
 }
 
+void allot_standin_uuid_text(unsigned device, char *out, size_t size)
+{
+    unsigned char id[16];
+    installed_uuid(device, id);
+    snprintf(out, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11],
+             id[12], id[13], id[14], id[15]);
+}
+
 void device_uuid(unsigned device, unsigned char *out)
 {
-    allot_standin_uuid(standin_settings()->visible[device], out);
+    installed_uuid(standin_settings()->visible[device], out);
 }
 
 void device_bus_id(unsigned device, char *out, size_t size)

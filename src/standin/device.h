@@ -25,8 +25,9 @@ void device_properties(const standin_config *config, unsigned device, unsigned m
 /** The 16 bytes of a device's UUID. */
 void device_uuid(unsigned device, unsigned char *out);
 
-/** The same for the NVML library. */
-__attribute__((visibility("default"))) void allot_standin_uuid(unsigned device, unsigned char *out);
+/** "GPU-a1a8afb6-...", by the number among the installed ones: also for the NVML library. */
+__attribute__((visibility("default"))) void allot_standin_uuid_text(unsigned device, char *out,
+                                                                    size_t size);
 
 /** "0000:01:00.0" */
 void device_bus_id(unsigned device, char *out, size_t size);

@@ -14,7 +14,7 @@
 /* The stand-in's own library. */
 bool allot_standin_memory(unsigned device, uint64_t *used, uint64_t *total);
 const standin_config *allot_standin_settings(void);
-void allot_standin_uuid(unsigned device, unsigned char *out);
+void allot_standin_uuid_text(unsigned device, char *out, size_t size);
 
 enum {
     NVML_OK = 0,
@@ -132,21 +132,11 @@ CUDA_ENTRY(int, nvmlDeviceGetHandleByIndex)(unsigned index, void **handle)
     return nvmlDeviceGetHandleByIndex_v2(index, handle);
 }
 
-/** "GPU-a1a8afb6-..." of a device: its UUID as CUDA tells it. */
-static void uuid_text(unsigned device, char *out, size_t size)
-{
-    unsigned char id[16];
-    allot_standin_uuid(device, id);
-    snprintf(out, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-             id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11],
-             id[12], id[13], id[14], id[15]);
-}
-
 CUDA_ENTRY(int, nvmlDeviceGetHandleByUUID)(const char *text, void **handle)
 {
     for (unsigned i = 0; i < allot_standin_settings()->installed_count; i++) {
         char own[64];
-        uuid_text(i, own, sizeof own);
+        allot_standin_uuid_text(i, own, sizeof own);
         if (strcmp(own, text) == 0) {
             *handle = handle_of(i);
             return NVML_OK;
@@ -177,7 +167,7 @@ CUDA_ENTRY(int, nvmlDeviceGetUUID)(void *handle, char *out, unsigned size)
     if (!device_of(handle, &device)) {
         return NVML_INVALID;
     }
-    uuid_text(device, text, sizeof text);
+    allot_standin_uuid_text(device, text, sizeof text);
     return give_text(out, size, text);
 }
 

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Options of a dry run that are wrong are told before anything runs."""
 
+import os
 import sys
 
 import pytest
+
+from conftest import HAS_STANDIN, command_path
 
 
 @pytest.fixture
 def refused(run, tmp_path):
     """refused(options..., code=) is what is said; the program must not have run."""
 
-    def call(*options, code=2):
+    def call(*options, code=2, **others):
         mark = tmp_path / "it_ran"
         program = f"open({str(mark)!r}, 'w')"
-        result = run("dryrun", *options, "--", sys.executable, "-c", program, code=code)
+        result = run("dryrun", *options, "--", sys.executable, "-c", program, code=code, **others)
         assert not mark.exists() and result.stdout == ""
         return result.stderr
 
@@ -48,3 +51,19 @@ def test_a_limit_without_its_unit_is_asked_about(refused):
 def test_units_that_are_none(refused):
     assert "--assert-peak: size" in refused("--assert-peak", "12 potatoes")
     assert "a unit was expected: B, or KiB, MiB, GiB" in refused("--limit", "12 potatoes")
+
+
+@pytest.mark.skipif(not HAS_STANDIN, reason="no stand-in, or an instrumented one")
+@pytest.mark.parametrize("name", ["with blank", "with:colon"])
+def test_a_standin_that_could_not_be_loaded_is_told(refused, tmp_path, name):
+    os.symlink(command_path().resolve().parent / "standin", tmp_path / name)
+    said = refused(code=4, env={"ALLOT_STANDIN_DIR": str(tmp_path / name)})
+    assert f"{tmp_path / name}: the path of the stand-in may have no blank" in said
+
+
+@pytest.mark.skipif(not HAS_STANDIN, reason="no stand-in, or an instrumented one")
+def test_a_folder_that_could_not_be_passed_on_is_told(refused, tmp_path):
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    assert f"TMPDIR={folder}: a path without a comma" in refused(code=4, env={"TMPDIR": str(folder)})
+    assert list(folder.iterdir()) == []

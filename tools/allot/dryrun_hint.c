@@ -156,7 +156,9 @@ static void say_failed(const dryrun_result *result, dryrun_hints *hints)
     } else if (strstr(error, "undefined symbol") != NULL) {
         say(hints, "a function of CUDA that this torch needs is not in the stand-in");
     } else if (strstr(error, "No CUDA GPUs are available") != NULL) {
-        say(hints, "the cards are hidden: look at CUDA_VISIBLE_DEVICES and --gpus");
+        say(hints,
+            "the cards are hidden: CUDA_VISIBLE_DEVICES takes the numbers and UUIDs that the "
+            "program sees, not those of real cards; see also --gpus");
     } else {
         (void)say_wrong_build(result, hints);
     }

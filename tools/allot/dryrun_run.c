@@ -205,13 +205,34 @@ static void print_failure(const char *command, int error)
     }
 }
 
+/** Where folders are made. The program may change its own, so the path must be a whole one. */
+static const char *parent_folder(void)
+{
+    const char *const parent = getenv("TMPDIR");
+    return parent != NULL && parent[0] == '/' ? parent : "/tmp";
+}
+
 static bool make_folder(char *out, size_t size)
 {
-    /* The program may change its folder, so the path must be a whole one. */
-    const char *const parent = getenv("TMPDIR");
-    return snprintf(out, size, "%s/allot-dryrun-XXXXXX",
-                    parent != NULL && parent[0] == '/' ? parent : "/tmp") < (int)size &&
+    return snprintf(out, size, "%s/allot-dryrun-XXXXXX", parent_folder()) < (int)size &&
            mkdtemp(out) != NULL;
+}
+
+/** Paths are passed on in lists: some characters would split them. */
+static bool are_places_sound(const char *standin)
+{
+    if (strpbrk(standin, " \t\n:") != NULL) {
+        fprintf(stderr,
+                "allot: %s: the path of the stand-in may have no blank and no colon, at which "
+                "LD_PRELOAD is split; let ALLOT_STANDIN_DIR name a link to it\n",
+                standin);
+        return false;
+    }
+    if (strchr(parent_folder(), ',') != NULL) {
+        fprintf(stderr, "allot: TMPDIR=%s: a path without a comma is needed\n", parent_folder());
+        return false;
+    }
+    return true;
 }
 
 cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
@@ -225,6 +246,9 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
                   : "allot: built without the stand-in for CUDA, which needs Linux on x86-64; make "
                     "the run there with --record FILE, all other verbs read that file here\n",
               stderr);
+        return CLI_FAILED;
+    }
+    if (!are_places_sound(standin)) {
         return CLI_FAILED;
     }
     if (!make_folder(out->folder, sizeof out->folder)) {
