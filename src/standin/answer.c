@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "standin/answer.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,10 +22,12 @@ static bool parse_kind(const char *text, answer_rule *rule)
             return true;
         }
     }
+    if (strncmp(text, flip, strlen(flip)) != 0) {
+        return false;
+    }
     const char *const number = text + strlen(flip);
     rule->kind = ANSWER_FLIP;
-    return strncmp(text, flip, strlen(flip)) == 0 &&
-           alloti_number_u64(number, strlen(number), &rule->every) && rule->every != 0;
+    return alloti_number_u64(number, strlen(number), &rule->every) && rule->every != 0;
 }
 
 allot_status answer_add_rule(answer_rules *rules, const char *text)
@@ -49,10 +52,18 @@ allot_status answer_add_rule(answer_rules *rules, const char *text)
     return ALLOT_STATUS_OK;
 }
 
+static atomic_ullong uses[ANSWER_RULES_MAX];
+
+uint64_t answer_rule_uses(uint32_t rule)
+{
+    return atomic_load_explicit(&uses[rule], memory_order_relaxed);
+}
+
 static const answer_rule *find(const answer_rules *rules)
 {
     for (uint32_t i = 0; i < rules->line_count; i++) {
         if (python_is_at(rules->lines[i].line)) {
+            (void)atomic_fetch_add_explicit(&uses[i], 1, memory_order_relaxed);
             return &rules->lines[i];
         }
     }

@@ -44,4 +44,7 @@ ALLOT_NODISCARD allot_status answer_add_rule(answer_rules *rules, const char *te
  */
 bool answer_choose(const answer_rules *rules, const char *kernel, uint64_t question);
 
+/** How often the rule lines[rule] was the one. Any thread. */
+uint64_t answer_rule_uses(uint32_t rule);
+
 #endif /* ALLOTI_STANDIN_ANSWER_H */

@@ -158,6 +158,18 @@ static void put_lines(yajl_gen json, const char *key, read_kind kind)
     yajl_gen_map_close(json);
 }
 
+/** Rules of --booleans for a line, and how often each was used. */
+static void put_rules(yajl_gen json)
+{
+    const answer_rules *const rules = &standin_settings()->answers;
+    put_text(json, "rules");
+    yajl_gen_map_open(json);
+    for (uint32_t i = 0; i < rules->line_count; i++) {
+        put_number(json, rules->lines[i].line, answer_rule_uses(i));
+    }
+    yajl_gen_map_close(json);
+}
+
 static void put_size(yajl_gen json, report_size *size, report_basis basis)
 {
     static const char *const texts[] = {"exact", "table", "library", "rule", "unknown"};
@@ -229,6 +241,7 @@ static void put_reads(yajl_gen json)
     put_lines(json, "values", READ_VALUE);
     put_lines(json, "booleans", READ_BOOLEAN);
     put_lines(json, "sizes", READ_SIZE);
+    put_rules(json);
     yajl_gen_map_close(json);
 }
 

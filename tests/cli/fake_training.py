@@ -50,7 +50,8 @@ def main(folder, expression, value="0"):
               "reserved_peak": taken, "retries": 0}  # fmt: skip
     oom = {"device": 0, "size": 5 * MIB, "free": 0, "allocated": allocated, "reserved": taken,
            "line": "/some/where/train.py:7 (step)", "step": 2}  # fmt: skip
-    reads = {"count": 3, "bytes": 12, "small": 3, "stopped": False, "values": {"train.py:9": 3}}
+    reads = {"count": 3, "bytes": 12, "small": 3, "stopped": False, "values": {"train.py:9": 3},
+             "rules": {"train.py:9": 0, "train.py:11": 2}}
     said = folder / "exception"
     exception = {"type": "E", "text": said.read_text(), "line": "train.py:7"} if said.exists() else None
     found = "set:here" if (folder / "own_conf").exists() else conf

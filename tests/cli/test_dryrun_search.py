@@ -167,6 +167,11 @@ def test_the_smallest_card_is_run(fake, run):
     assert tried == [room[0]["id"], room[1]["id"]]
 
 
+def test_a_rule_that_answered_nothing_is_told(fake):
+    result, _ = fake(need="1", argument="0")
+    assert result["hints"] == ["--booleans train.py:9=...: no boolean was read at that line"]
+
+
 def test_what_comes_on_top_of_the_least_memory_is_told(fake, run, tmp_path):
     (tmp_path / "nccl").touch()
     card = json.loads(run("gpu", "--json", "show", "rtx4090").stdout)

@@ -33,12 +33,14 @@ def test_rules_answer_booleans_of_all_lines_and_of_one(dryrun, python):
         (("--booleans", "false", "--booleans", "script.py:4=true"), ("True", "False")),
         (("--booleans", "pt.py:4=true"), ("False", "True")),
     ):
-        _, raw = dryrun(python, script, *options)
+        result, raw = dryrun(python, script, *options)
+        unused = [hint for hint in result["hints"] if "no boolean was read at that line" in hint]
+        assert len(unused) == ("pt.py:4=true" in options), options
         assert f"first {expected[0]}\nsecond {expected[1]}\n" in raw.stderr, options
 
 
 def test_a_wrong_rule_is_refused(run, python):
-    result = run("dryrun", "--booleans", "maybe", "--", python, "-c",
+    result = run("dryrun", "--set", "booleans:maybe", "--", python, "-c",
                  "import torch; torch.ones(1).cuda()", code=None)  # fmt: skip
     assert result.returncode != 0
     assert "booleans:maybe: expected false, true, likely, flip:N" in result.stderr

@@ -143,6 +143,8 @@ typedef struct dryrun_result {
     uint64_t pinned_peak;
     uint32_t boolean_line_count; /**< Lines that read booleans: answered by rule. */
     dryrun_count boolean_lines[DRYRUN_LIST_MAX];
+    uint32_t rule_count; /**< Rules of --booleans for a line, and how often they were used. */
+    dryrun_count rules[DRYRUN_LIST_MAX];
     uint32_t size_line_count; /**< Lines that read how much was selected, or lengths. */
     dryrun_count size_lines[DRYRUN_LIST_MAX];
     uint32_t value_line_count; /**< Lines that read anything else: zero. */

@@ -74,6 +74,17 @@ static void say_own_runtimes(const dryrun_result *result, dryrun_hints *hints)
     }
 }
 
+/** Of several ranks, another one than that whose report this is may have used it. */
+static void say_unused_rules(const dryrun_result *result, dryrun_hints *hints)
+{
+    for (uint32_t i = 0; i < result->rule_count && i < 3 && result->rank_count < 2; i++) {
+        if (result->rules[i].count == 0) {
+            say(hints, "--booleans %s=...: no boolean was read at that line",
+                result->rules[i].name);
+        }
+    }
+}
+
 /** Letters of Python's options that keep the recording out: of "-I", "-E", "-S", "-sE". */
 static const char *isolating_option(const dryrun_request *request)
 {
@@ -157,8 +168,8 @@ static void say_failed(const dryrun_result *result, dryrun_hints *hints)
         say(hints, "a function of CUDA that this torch needs is not in the stand-in");
     } else if (strstr(error, "No CUDA GPUs are available") != NULL) {
         say(hints,
-            "the cards are hidden: CUDA_VISIBLE_DEVICES takes the numbers and UUIDs that the "
-            "program sees, not those of real cards; see also --gpus");
+            "CUDA_VISIBLE_DEVICES hides the cards: it chooses among those of --gpus, whose UUIDs "
+            "are not those of real ones");
     } else {
         (void)say_wrong_build(result, hints);
     }
@@ -174,6 +185,7 @@ void dryrun_find_hints(const dryrun_request *request, const dryrun_result *resul
     } else if (verdict == DRYRUN_FAILED) {
         say_failed(result, out);
     }
+    say_unused_rules(result, out);
     say_own_runtimes(result, out);
     say_release(result, out);
 }

@@ -221,6 +221,7 @@ static void read_standin(yajl_val root, dryrun_result *out)
     out->reads = number(reads, "small");
     out->is_stopped = is_true(reads, "stopped");
     read_counts(member(reads, "booleans"), out->boolean_lines, &out->boolean_line_count);
+    read_counts(member(reads, "rules"), out->rules, &out->rule_count);
     read_counts(member(reads, "sizes"), out->size_lines, &out->size_line_count);
     read_counts(member(reads, "values"), out->value_lines, &out->value_line_count);
     out->is_python = is_true(root, "is_python");
