@@ -2,6 +2,7 @@
 #include "standin/queue.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -185,21 +186,41 @@ static void *work(void *state_of_process)
     return NULL;
 }
 
-/** The threads live as long as the process and are nobody's to join. */
-static cuda_status start_threads(standin *state)
+/** What is sent to the process is for the program's threads; what a thread does wrong is its own.
+ */
+static void fill_with_sent(sigset_t *signals)
 {
-    if (state->queues.has_threads) {
-        return CUDA_OK;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+    sigfillset(signals);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        sigdelset(signals, own[i]);
     }
+}
+
+static void create_threads(standin *state)
+{
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, work, state) != 0) {
-            return state->queues.has_threads ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+            return;
         }
         pthread_detach(thread);
         state->queues.has_threads = true;
     }
-    return CUDA_OK;
+}
+
+/** The threads live as long as the process and are nobody's to join. */
+static cuda_status start_threads(standin *state)
+{
+    if (!state->queues.has_threads) {
+        sigset_t sent;
+        sigset_t before;
+        fill_with_sent(&sent);
+        (void)pthread_sigmask(SIG_BLOCK, &sent, &before); /* a thread begins with its maker's */
+        create_threads(state);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    return state->queues.has_threads ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
 /* ---- putting in ---- */

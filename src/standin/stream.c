@@ -345,8 +345,10 @@ static cuda_status put_in_queue(standin *state, standin_stream *stream, standin_
     if (status == CUDA_OK) {
         status = task_check(state, stream, task);
         if (status == CUDA_OK) {
-            task_mark(state, stream, task);
             status = queue_put(state, stream, task);
+            if (status == CUDA_OK) {
+                task_mark(state, stream, task); /* nothing runs before the lock is given back */
+            }
         } else {
             task_fini(task);
         }

@@ -5,6 +5,7 @@
  * nothing here depends on time.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "support/check.h"
@@ -384,6 +385,26 @@ static void copies_of_a_batch_read_their_sources_as_asked(void)
     cuda.cudaGetLastError();
 }
 
+static void see_signals(void *seen)
+{
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, seen), 0);
+}
+
+static void signals_of_the_process_are_left_to_the_program(void)
+{
+    load();
+    sigset_t seen;
+    sigset_t own;
+    sigemptyset(&seen);
+    CHECK_EQ(cuda.cudaLaunchHostFunc(NULL, see_signals, &seen), 0);
+    CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
+    CHECK_EQ(sigismember(&seen, SIGINT), 1);
+    CHECK_EQ(sigismember(&seen, SIGCHLD), 1);
+    CHECK_EQ(sigismember(&seen, SIGSEGV), 0); /* of its own fault, which is explained */
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &own), 0);
+    CHECK_EQ(sigismember(&own, SIGINT), 0);
+}
+
 static int calls;
 
 static void count_call(void *unused)
@@ -491,6 +512,8 @@ static const check_test TESTS[] = {
     {"the_driver_has_pools_of_its_own_name", the_driver_has_pools_of_its_own_name},
     {"copies_of_a_batch_read_their_sources_as_asked",
      copies_of_a_batch_read_their_sources_as_asked},
+    {"signals_of_the_process_are_left_to_the_program",
+     signals_of_the_process_are_left_to_the_program},
     {"a_graph_does_what_was_captured", a_graph_does_what_was_captured},
     {"a_graph_made_by_hand_does_what_its_nodes_say", a_graph_made_by_hand_does_what_its_nodes_say},
 };
