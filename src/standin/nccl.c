@@ -152,12 +152,31 @@ static nccl_status comm_enter(const meeting *place, int size, int rank, int devi
 
 static void comm_destroy(nccl_comm *comm)
 {
+    group_forget(comm);
     exchange_lock();
     exchange_drop(comm);
     exchange_remove(comm);
     exchange_unlock();
     segment_leave(comm->segment);
     comm_free(comm);
+}
+
+/** Wait for the others, or let the end of the group do so. */
+static nccl_status comm_join(nccl_comm *comm)
+{
+    if (comm->segment == NULL) {
+        return NCCL_OK;
+    }
+    if (group_is_open()) {
+        return group_join_later(comm)
+                   ? NCCL_OK
+                   : fail(NCCL_INVALID, "too many communicators are made in one group");
+    }
+    const nccl_status status = exchange_join(comm);
+    if (status != NCCL_OK) {
+        snprintf(last_text, sizeof last_text, "%s", comm->text);
+    }
+    return status;
 }
 
 /** Enter and, outside of groups, wait for the others. */
@@ -168,13 +187,8 @@ static nccl_status comm_create(const meeting *place, int size, int rank, void **
     if (status != NCCL_OK) {
         return status;
     }
-    if (comm->segment != NULL && group_is_open()) {
-        group_join_later(comm);
-    } else if (comm->segment != NULL) {
-        status = exchange_join(comm);
-    }
+    status = comm_join(comm);
     if (status != NCCL_OK) {
-        snprintf(last_text, sizeof last_text, "%s", comm->text);
         comm_destroy(comm);
         return status;
     }

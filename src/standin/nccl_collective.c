@@ -16,11 +16,24 @@ bool group_is_open(void)
     return group_depth != 0;
 }
 
-void group_join_later(nccl_comm *comm)
+bool group_join_later(nccl_comm *comm)
 {
-    if (join_count < JOINS_MAX) {
-        joins[join_count++] = comm;
+    if (join_count == JOINS_MAX) {
+        return false;
     }
+    joins[join_count++] = comm;
+    return true;
+}
+
+void group_forget(const nccl_comm *comm)
+{
+    int kept = 0;
+    for (int i = 0; i < join_count; i++) {
+        if (joins[i] != comm) {
+            joins[kept++] = joins[i];
+        }
+    }
+    join_count = kept;
 }
 
 CUDA_ENTRY(int, ncclGroupStart)(void)

@@ -8,7 +8,10 @@
 /** Whether this thread is inside a group. */
 bool group_is_open(void);
 
-/** The end of the group waits for the other ranks of this communicator. */
-void group_join_later(nccl_comm *comm);
+/** The end of the group waits for the other ranks of this communicator. false: it has no room. */
+bool group_join_later(nccl_comm *comm);
+
+/** Unless it is gone before. */
+void group_forget(const nccl_comm *comm);
 
 #endif /* ALLOTI_STANDIN_NCCL_GROUP_H */

@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #include "core/status.h"
+#include "standin/nccl.h"
 
-/* There is a ring for each pair, so rings are small where there are many: 16 MiB for 16 ranks, 33
- * MiB for 64, 513 MiB for 256. */
-enum { RING_LARGE = 1 << 16, RING_SMALL = 1 << 13, FEW_RANKS = 16 };
+/* There is a ring for each pair, so rings are small where there are many: all together take 16 MiB
+ * for 16 ranks and at most 33 MiB for more, some KiB for each pair down to half of one. */
+enum { RING_LARGE = 1 << 16, RING_SMALL = 1 << 13, FEW_RANKS = 16, RINGS_MAX = 1 << 25 };
+enum { RING_SMALLEST = RINGS_MAX / SEGMENT_RANKS_MAX / SEGMENT_RANKS_MAX, RING_UNIT = 64 };
+_Static_assert(RING_SMALLEST >= 2 * sizeof(nccl_record), "a ring takes whole records");
 
 typedef enum fault_state { FAULT_NONE, FAULT_WRITING, FAULT_TOLD } fault_state;
 
@@ -179,6 +182,15 @@ static void unmap(nccl_segment *segment)
     free(segment);
 }
 
+static uint64_t ring_size_for(unsigned ranks)
+{
+    if (ranks <= FEW_RANKS) {
+        return RING_LARGE;
+    }
+    const uint64_t share = RINGS_MAX / ((uint64_t)ranks * ranks);
+    return share < RING_SMALL ? share / RING_UNIT * RING_UNIT : RING_SMALL;
+}
+
 allot_status segment_join(const char *path, bool may_create, unsigned size, unsigned rank,
                           unsigned device, nccl_segment **out)
 {
@@ -193,7 +205,7 @@ allot_status segment_join(const char *path, bool may_create, unsigned size, unsi
     segment->size = size;
     segment->rank = rank;
     segment->has_name = true;
-    segment->ring_size = size <= FEW_RANKS ? RING_LARGE : RING_SMALL;
+    segment->ring_size = ring_size_for(size);
     segment->map_size = sizeof(segment_head) + size * sizeof(segment_rank) +
                         (uint64_t)size * size * (sizeof(segment_ring) + segment->ring_size);
     memcpy(segment->path, path, strlen(path) + 1);

@@ -2,6 +2,7 @@
 /* NCCL between real ranks, here threads: what each of them gets. Also for the thread sanitizer. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "nccl_ranks.h"
 #include "support/check.h"
@@ -188,6 +189,8 @@ static void run_ahead(int rank, void *comm)
             CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
         }
     }
+    /* All have made those calls then: values grow old with the calls of all threads. */
+    CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
     void *const value = ranks_put(&one, sizeof one);
     CHECK_EQ(cuda.ncclAllReduce(value, value, 1, RANKS_INT64, RANKS_SUM, comm, NULL), 0);
     CHECK_EQ(ranks_get(&got, value, sizeof got), 0);
@@ -358,6 +361,40 @@ static void one_device_is_not_for_two_ranks(void)
     CHECK(cuda.ncclCommInitAll(comms, 3, devices) != 0);
 }
 
+static void a_group_says_when_it_is_full_and_forgets_what_is_aborted(void)
+{
+    enum { ROOM = 64, INVALID = 4 };
+    void *comms[ROOM + 1] = {NULL};
+    standin_load(SETTINGS);
+    CHECK_EQ(cuda.ncclGroupStart(), 0);
+    for (int i = 0; i <= ROOM; i++) {
+        standin_nccl_id id;
+        REQUIRE(cuda.ncclGetUniqueId(&id) == 0);
+        CHECK_EQ(cuda.ncclCommInitRank(&comms[i], 2, id, 0), i < ROOM ? 0 : INVALID);
+    }
+    CHECK(strstr(cuda.ncclGetLastError(NULL), "one group") != NULL);
+    for (int i = 0; i < ROOM; i++) {
+        CHECK_EQ(cuda.ncclCommAbort(comms[i]), 0);
+    }
+    CHECK_EQ(cuda.ncclGroupEnd(), 0); /* nobody else will ever come */
+}
+
+static void many_ranks_meet_in_little_memory(void)
+{
+    enum { MANY = 256 };
+    standin_nccl_id id;
+    struct stat place;
+    void *comm = NULL;
+    standin_load(SETTINGS);
+    REQUIRE(cuda.ncclGetUniqueId(&id) == 0);
+    CHECK_EQ(cuda.ncclGroupStart(), 0);
+    REQUIRE(cuda.ncclCommInitRank(&comm, MANY, id, 0) == 0);
+    REQUIRE(stat(strchr(id.bytes, '/'), &place) == 0);
+    CHECK(place.st_size < (off_t)STANDIN_MIB(40));
+    CHECK_EQ(cuda.ncclCommAbort(comm), 0);
+    CHECK_EQ(cuda.ncclGroupEnd(), 0);
+}
+
 static const check_test TESTS[] = {
     {"reductions_are_computed", reductions_are_computed},
     {"real_numbers_are_reduced", real_numbers_are_reduced},
@@ -371,5 +408,8 @@ static const check_test TESTS[] = {
     {"a_rank_that_left_is_not_waited_for", a_rank_that_left_is_not_waited_for},
     {"one_thread_has_all_ranks", one_thread_has_all_ranks},
     {"one_device_is_not_for_two_ranks", one_device_is_not_for_two_ranks},
+    {"a_group_says_when_it_is_full_and_forgets_what_is_aborted",
+     a_group_says_when_it_is_full_and_forgets_what_is_aborted},
+    {"many_ranks_meet_in_little_memory", many_ranks_meet_in_little_memory},
 };
 CHECK_MAIN(TESTS)
