@@ -182,12 +182,6 @@ static fat_code find_code(const void *binary, uint64_t size, unsigned major, uns
     return code;
 }
 
-int module_best_architecture(const void *binary, uint64_t size, unsigned major, unsigned minor)
-{
-    const fat_code code = find_code(binary, size, major, minor);
-    return code.header == NULL ? 0 : (int)code.entry.architecture;
-}
-
 static const fat_code *search(module *owner, unsigned major, unsigned minor)
 {
     if (!owner->is_searched) {

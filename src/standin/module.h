@@ -34,7 +34,4 @@ int module_architecture(const void *function, unsigned major, unsigned minor);
 /** What the code for that device says about the kernel; false if that cannot be read. */
 bool module_kernel(const void *function, unsigned major, unsigned minor, cubin_kernel *out);
 
-/** module_architecture() for a fat binary given by its bytes [size]; exported for the tests. */
-int module_best_architecture(const void *binary, uint64_t size, unsigned major, unsigned minor);
-
 #endif /* ALLOTI_STANDIN_MODULE_H */

@@ -13,7 +13,8 @@
 
 /* ---- saying it ---- */
 
-const char *nccl_kind_name(uint32_t kind)
+/** "AllReduce"; never NULL. */
+static const char *kind_name(uint32_t kind)
 {
     static const char *const names[] = {"nothing",   "AllReduce",     "Reduce",   "Broadcast",
                                         "AllGather", "ReduceScatter", "AlltoAll", "Gather",
@@ -40,7 +41,7 @@ void record_describe(const nccl_record *record, char *text, size_t size)
                                                                           : "from",
                  record->root);
     }
-    snprintf(text, size, "%s of %" PRIu64 " %s%s, call %" PRIu64, nccl_kind_name(record->kind),
+    snprintf(text, size, "%s of %" PRIu64 " %s%s, call %" PRIu64, kind_name(record->kind),
              record->count, nccl_type_name(record->type), more, record->number);
 }
 
@@ -66,7 +67,8 @@ static bool is_root(const nccl_op *op)
     return op->record.root == op->comm->rank;
 }
 
-uint64_t op_own_size(const nccl_op *op)
+/** Bytes that this rank gives in all. */
+static uint64_t own_size(const nccl_op *op)
 {
     switch (op->record.kind) {
     case NCCL_REDUCE_SCATTER:
@@ -132,7 +134,7 @@ bool op_has_values(uint64_t size)
 /** Read what this rank gives; false without host memory. Unknown values stay NULL. */
 static bool read_own(nccl_op *op, const void *host, void *stream_handle)
 {
-    const uint64_t size = op_own_size(op);
+    const uint64_t size = own_size(op);
     if (host == NULL && !op_has_values(size)) {
         return true;
     }

@@ -48,9 +48,6 @@ struct nccl_op {
     uint64_t number;
 };
 
-/** "AllReduce"; never NULL. */
-const char *nccl_kind_name(uint32_t kind);
-
 /** "AllReduce of 4 float32 (sum), call 12". */
 void record_describe(const nccl_record *record, char *text, size_t size);
 
@@ -72,9 +69,6 @@ void op_finish(nccl_op *op);
 
 /** Bytes of the result on this rank; 0 for none. */
 uint64_t op_result_size(const nccl_op *op);
-
-/** Bytes that this rank gives in all. */
-uint64_t op_own_size(const nccl_op *op);
 
 /** Whether the result will be known, and is worth waiting for. */
 bool op_has_values(uint64_t size);

@@ -12,14 +12,6 @@ _Static_assert(SMALL_UNITS == SMALL_WORDS * 64, "a bit for each unit");
 
 enum { LOOKED_AT = 16 };
 
-void small_fini(small_state *small)
-{
-    for (uint64_t i = 0; i < small->count; i++) {
-        free(small->granules[i]);
-    }
-    free(small->granules);
-}
-
 /* ---- units of one granule ---- */
 
 static bool is_taken(const small_granule *granule, uint32_t unit)

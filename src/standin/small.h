@@ -44,8 +44,6 @@ typedef struct small_state {
     uint32_t open[STANDIN_DEVICES_MAX]; /**< First of each list with room, likewise. */
 } small_state;
 
-void small_fini(small_state *small);
-
 /** Allocate less than a granule; charges the device for a granule when none has room. */
 cuda_status small_allocate(struct standin *state, uint32_t device, uint64_t size,
                            uint64_t *address);

@@ -163,6 +163,14 @@ uint64_t allot_standin_rules_broken(void)
     return count;
 }
 
+bool allot_standin_check(void)
+{
+    standin *const state = standin_open();
+    const bool is_right = memory_check(state);
+    standin_close(state);
+    return is_right;
+}
+
 const standin_config *allot_standin_settings(void)
 {
     return standin_settings();

@@ -100,6 +100,9 @@ __attribute__((visibility("default"))) void allot_standin_fail(uint64_t calls, i
 /** For the same: rules that were broken so far (bytes:real). */
 __attribute__((visibility("default"))) uint64_t allot_standin_rules_broken(void);
 
+/** For tests of the stand-in: whether its figures of memory agree with each other. */
+__attribute__((visibility("default"))) bool allot_standin_check(void);
+
 /** Memory in use and in all of an installed device, for the NVML library. false: no such one. */
 __attribute__((visibility("default"))) bool allot_standin_memory(unsigned device, uint64_t *used,
                                                                  uint64_t *total);

@@ -7,15 +7,6 @@
 #include "core/array.h"
 #include "standin/state.h"
 
-void use_fini(use_state *uses)
-{
-    for (uint64_t i = 0; i < uses->count; i++) {
-        free(uses->records[i].used.numbers);
-        point_fini(&uses->records[i].born);
-    }
-    free(uses->records);
-}
-
 cuda_status use_begin(standin *state, uint32_t index)
 {
     use_state *const uses = &state->uses;

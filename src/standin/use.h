@@ -29,8 +29,6 @@ typedef struct use_state {
     uint64_t capacity;
 } use_state;
 
-void use_fini(use_state *uses);
-
 /** A block was entered at this index: nobody uses it yet. CUDA_OUT_OF_MEMORY without room. */
 cuda_status use_begin(struct standin *state, uint32_t index);
 

@@ -361,6 +361,7 @@ static void random_calls_keep_the_sum(void)
                   (char *)live[j] + sizes[j] <= (char *)live[at]);
         }
         REQUIRE(standin_used() == before + sum);
+        REQUIRE(cuda.allot_standin_check());
     }
     for (size_t j = 0; j < LIVE_MAX; j++) {
         cuda.cudaFree(live[j]);
@@ -429,6 +430,7 @@ static void small_allocations_do_not_overlap(void)
             CHECK(j == at || live[j] == NULL || live[at] + sizes[at] <= live[j] ||
                   live[j] + sizes[j] <= live[at]);
         }
+        REQUIRE(cuda.allot_standin_check());
     }
     for (size_t j = 0; j < LIVE_MAX; j++) {
         cuda.cudaFree(live[j]);
@@ -457,6 +459,7 @@ static void pools_divide_and_join_what_they_hold(void)
     CHECK_EQ(parts[1] - parts[0], 500224);
     for (int i = 0; i < 4; i++) {
         CHECK_EQ(cuda.cudaFreeAsync(parts[(i + 1) % 4], NULL), 0);
+        CHECK(cuda.allot_standin_check());
     }
     CHECK_EQ(cuda.cudaMallocFromPoolAsync(&whole, STANDIN_MIB(2), pool, NULL), 0);
     CHECK(whole == parts[0]);

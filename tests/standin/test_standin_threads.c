@@ -139,6 +139,7 @@ static void threads_leave_nothing_behind(void)
         cuda.cudaSetDevice(i);
         CHECK_EQ(cuda.cudaDeviceSynchronize(), 0);
         CHECK_EQ(standin_used(), before[i]);
+        CHECK(cuda.allot_standin_check());
     }
     CHECK_EQ(cuda.allot_standin_rules_broken(), 0);
 }

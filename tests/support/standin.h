@@ -7,6 +7,7 @@
 #ifndef STANDIN_H
 #define STANDIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -166,6 +167,7 @@ typedef struct standin_nccl_id {
     X(int, cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))                     \
     X(int, cuGetErrorName, (int, const char **))                                                   \
     X(void, allot_standin_fail, (uint64_t, int))                                                   \
+    X(bool, allot_standin_check, (void))                                                           \
     X(uint64_t, allot_standin_rules_broken, (void))                                                \
     X(int, cublasCreate_v2, (void **))                                                             \
     X(int, cublasDestroy_v2, (void *))                                                             \
