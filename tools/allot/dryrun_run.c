@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -195,6 +196,16 @@ static int read_failure(int pipe_end)
     return read(pipe_end, &error, sizeof error) == (ssize_t)sizeof error ? error : 0;
 }
 
+/** It stays a zombie, whose number nobody else gets, until no signal is passed on to it. */
+static bool wait_for(pid_t child, int *status)
+{
+    siginfo_t ended;
+    while (waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+    dryrun_signal_end();
+    return waitpid(child, status, 0) == child;
+}
+
 static void print_failure(const char *command, int error)
 {
     const size_t length = strlen(command);
@@ -273,8 +284,7 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
     close(failure[1]);
     const int error = child > 0 ? read_failure(failure[0]) : errno;
     close(failure[0]);
-    const bool has_ended = child > 0 && waitpid(child, &status, 0) == child;
-    dryrun_signal_end();
+    const bool has_ended = child > 0 && wait_for(child, &status);
     if (!has_ended || error != 0) {
         print_failure(request->command[0], error != 0 ? error : errno);
         return error != 0 && child > 0 ? CLI_USAGE : CLI_FAILED;
