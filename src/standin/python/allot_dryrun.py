@@ -222,7 +222,10 @@ class Recorder:
         """In a child of fork(), which has what the parent has imported and a memory of its own."""
         self.pid = os.getpid()
         self.is_finished = self.is_recording = False
-        self.result.update(pid=self.pid, steps=0, devices=[], oom=[], exception=None)
+        self.peaks = {}
+        self.result.update(
+            pid=self.pid, steps=0, devices=[], oom=[], exception=None, problems=[], assumptions={}
+        )
 
     def finish(self):
         if self.is_finished or os.getpid() != self.pid:
@@ -338,6 +341,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
     def __init__(self, name, before, callback):
         self.name, self.before, self.callback = name, before, callback
+        self.is_begun = False
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
@@ -349,10 +353,14 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
         def load_and_tell(module):
             # Not when it is looked for: programs look whether a package is there long before.
-            sys.meta_path.remove(self)
-            self.before()
+            if not self.is_begun:
+                self.is_begun = True
+                self.before()
             load(module)
-            self.callback(module)
+            # An import that failed may be tried again; one that was looked for twice is one.
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self.callback(module)
 
         spec.loader.exec_module = load_and_tell
         return spec
