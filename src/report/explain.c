@@ -86,8 +86,13 @@ static void write_groups(alloti_text *text, const alloti_explained *e, allot_gro
 
 static void write_heading(alloti_text *text, const alloti_explained *e)
 {
-    char moment[sizeof(alloti_event_text) + 32];
-    snprintf(moment, sizeof moment, ", %s at %s", e->oom != NULL ? "out of memory" : "memory",
+    char moment[sizeof(alloti_event_text) + 48];
+    const bool is_peak =
+        e->totals.event == allot_history_peak(e->history, ALLOT_MEASURE_ALLOCATED).event;
+    snprintf(moment, sizeof moment, ", %s at %s",
+             e->oom != NULL ? "out of memory"
+             : is_peak      ? "peak of allocated memory"
+                            : "memory",
              alloti_event_words(e->history, e->totals.event).text);
     alloti_text_subject(text, e->history, e->name, moment);
     alloti_text_printf(text, "\n");
