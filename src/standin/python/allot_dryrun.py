@@ -28,6 +28,7 @@ import traceback
 
 SCHEMA = "allot.dryrun-process/1"
 HISTORY_MAX = 10_000_000
+HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.getcwd()  # the program may go elsewhere
 CONF_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
@@ -186,11 +187,13 @@ class Recorder:
 
     def exception(self, kind, error, trace):
         frames = traceback.extract_tb(trace)
+        module = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
+        line = f"{short_path(error.filename)}:{error.lineno}" if is_in_file(error) else line_of(frames)
         self.result["exception"] = {
-            "type": f"{kind.__module__}.{kind.__qualname__}",
+            "type": f"{module}{kind.__qualname__}",
             "text": str(error)[:2000],
             "time": time.time_ns() // 1000,
-            "line": line_of(frames),
+            "line": line,
         }
 
     def path(self, name):
@@ -270,9 +273,20 @@ def is_library(filename):
     )
 
 
+def is_ours(filename):
+    return filename == __file__ or (
+        os.path.dirname(filename) == HERE and os.path.basename(filename).startswith("allot_dryrun")
+    )
+
+
+def is_in_file(error):
+    """Whether a program's own text is at fault, which no frame points to."""
+    return isinstance(error, SyntaxError) and error.filename and not is_library(error.filename)
+
+
 def line_of(frames):
     """"train.py:42" of the innermost frame that is the program's own, else of the innermost."""
-    frames = [f for f in frames if f.filename != __file__]
+    frames = [f for f in frames if not is_ours(f.filename)]
     own = [f for f in frames if not is_library(f.filename)] or frames
     return f"{short_path(own[-1].filename)}:{own[-1].lineno} ({own[-1].name})" if own else None
 
@@ -286,7 +300,7 @@ def short_path(filename):
 def stack_of_program():
     """Stack of this thread, or of the main one if this is a thread of autograd without Python."""
     frames = traceback.extract_stack()
-    if any(not is_library(f.filename) and f.filename != __file__ for f in frames):
+    if any(not is_library(f.filename) and not is_ours(f.filename) for f in frames):
         return frames
     main = sys._current_frames().get(threading.main_thread().ident)
     return traceback.extract_stack(main) if main is not None else frames
@@ -329,7 +343,7 @@ def tell_versions():
 
 def load(name):
     """A module that lies beside this one; the folder itself is not on the program's path."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    path = os.path.join(HERE, name + ".py")
     spec = importlib.util.spec_from_file_location("_" + name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
