@@ -47,7 +47,7 @@ def main(folder, expression, value="0"):
     # Fragmentation: a tenth of what is reserved is not allocated, unless memory is short.
     allocated = min(taken, need * 9 // 10)
     device = {"device": 0, "allocated_peak": allocated, "requested_peak": allocated,
-              "reserved_peak": taken, "retries": 0}  # fmt: skip
+              "reserved_peak": taken, "retries": 2 * told_to("retry")}  # fmt: skip
     oom = {"device": 0, "size": 5 * MIB, "free": 0, "allocated": allocated, "reserved": taken,
            "line": "/some/where/train.py:7 (step)", "step": 2}  # fmt: skip
     reads = {"count": 3, "bytes": 12, "small": 3, "stopped": False, "values": {"train.py:9": 3},

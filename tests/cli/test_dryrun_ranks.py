@@ -32,6 +32,9 @@ OOM = [{"device": 0, "size": 5, "free": 0, "allocated": 1, "reserved": 1, "line"
         "step": 2}]  # fmt: skip
 
 
+DIED = {"type": "torch.OutOfMemoryError", "text": "CUDA out of memory", "line": "a.py:7", "time": 1}
+
+
 @pytest.fixture
 def ranks(run, tmp_path):
     def call(*processes, code=0, options=(), said=""):
@@ -57,9 +60,18 @@ def test_the_largest_rank_stands_for_the_run(ranks):
 
 
 def test_out_of_memory_is_worse_than_a_larger_peak(ranks):
-    result = ranks(LAUNCHER, {"rank": 0, "peak": 300}, {"rank": 1, "peak": 200, "oom": OOM}, code=1)
+    died = {"rank": 1, "peak": 200, "oom": OOM, "exception": DIED}
+    result = ranks(LAUNCHER, {"rank": 0, "peak": 300}, died, code=1)
     assert result["verdict"] == "out_of_memory"
     assert result["allocated_peak"] == 200
+
+
+def test_a_rank_that_caught_an_out_of_memory_stands_for_the_run(ranks):
+    result = ranks(LAUNCHER, {"rank": 0, "peak": 300}, {"rank": 1, "peak": 200, "oom": OOM})
+    assert result["verdict"] == "fits"
+    assert result["allocated_peak"] == 200 and len(result["out_of_memory"]) == 1
+    ended = {"rank": 1, "peak": 200, "oom": OOM, "finished": False}
+    assert ranks(LAUNCHER, {"rank": 0, "peak": 300}, ended, code=1)["verdict"] == "out_of_memory"
 
 
 def test_processes_without_a_gpu_are_no_ranks(ranks):

@@ -51,7 +51,7 @@ def test_a_straight_line_takes_few_runs(fake, tmp_path, base, slope):
     result, _ = fake("--sweep", "v=1..1000", "--limit", "2000MiB", need=f"{base}+{slope}*value")
     largest = min((2000 - base) // slope, 1000)
     assert result["sweep"] == {
-        "name": "v", "largest": largest, "beyond": largest + 1 if largest < 1000 else None,
+        "name": "v", "largest": largest, "largest_calm": largest, "beyond": largest + 1 if largest < 1000 else None,
     }  # fmt: skip
     assert len(runs_of(tmp_path)) == len(result["runs"]) <= 7
     assert result["verdict"] == "fits" and result["is_finished"]
@@ -101,7 +101,9 @@ def test_another_failure_ends_the_search(fake, tmp_path):
     (tmp_path / "fail").write_text("10")
     result, raw = fake("--sweep", "v=1..10", "--limit", "1000MiB", need="value", code=4)
     assert result["verdict"] == "failed" and result["exit_code"] == 7
-    assert result["sweep"] == {"name": "v", "largest": 1, "beyond": None}
+    assert result["sweep"] == {
+        "name": "v", "largest": 1, "largest_calm": 1, "beyond": None,
+    }  # fmt: skip
     assert "output with 10," in raw.stderr
 
 
@@ -381,3 +383,20 @@ def test_a_signal_ends_the_search_with_what_is_known(fake, tmp_path, number):
 )
 def test_questions_that_make_no_sense(run, options, said):
     assert said in run("dryrun", *options, "--", "true", "{v}", code=2).stderr
+
+
+def test_what_fits_without_retries_is_told_beside_the_largest(fake, tmp_path):
+    (tmp_path / "retry").write_text(" ".join(map(str, range(6, 10))))
+    options = ("--sweep", "v=1..9", "--limit", "70MiB")
+    result, _ = fake(*options, need="10*value")
+    calm = max(run["value"] for run in result["runs"] if run["retries"] == 0 and run["value"] <= 7)
+    assert result["sweep"]["largest"] == 7 and result["sweep"]["largest_calm"] == calm < 6
+    text = fake(*options, need="10*value", json_wanted=False).stdout
+    assert f"v={calm} is the largest that was run without" in text
+
+
+def test_advice_that_runs_refute_leads_with_that(fake, tmp_path):
+    (tmp_path / "snapshot").write_bytes(EXAMPLE.read_bytes())
+    text = fake("--limit", "11GiB", need="20000", argument="1", json_wanted=False, code=1).stdout
+    assert "advice: no setting was found, from replaying" in text
+    assert "refuted it: " in text

@@ -39,6 +39,7 @@ typedef struct dryrun_request {
 } dryrun_request;
 
 typedef struct dryrun_oom {
+    uint32_t device; /**< Of the program's. */
     uint64_t size;
     uint64_t free;
     uint64_t allocated;
@@ -89,6 +90,13 @@ typedef struct dryrun_device {
     uint64_t peak;
 } dryrun_device;
 
+/** A GPU as the program numbers it, and what PyTorch's allocator took of it. */
+typedef struct dryrun_use {
+    uint32_t device;
+    uint64_t allocated_peak;
+    uint64_t reserved_peak;
+} dryrun_use;
+
 /** One of several processes that use GPUs. */
 typedef struct dryrun_rank {
     long process;
@@ -96,6 +104,7 @@ typedef struct dryrun_rank {
     dryrun_verdict verdict;
     bool is_finished;
     bool has_snapshot;
+    bool has_oom; /**< Caught or not. */
     uint64_t steps;
     uint64_t allocated_peak;
     uint64_t reserved_peak;
@@ -134,6 +143,8 @@ typedef struct dryrun_result {
     char exception_line[DRYRUN_TEXT_MAX];
     uint64_t failed_at;          /**< Microseconds, to compare with other processes. */
     char fault[DRYRUN_TEXT_MAX]; /**< Why ranks could not go on together; "" for none. */
+    uint32_t use_count;          /**< GPUs on which it allocated. */
+    dryrun_use uses[DRYRUN_DEVICES_MAX];
     uint32_t device_count;
     dryrun_device devices[DRYRUN_DEVICES_MAX];
     uint32_t rank_count;                 /**< Processes that used CUDA. */

@@ -158,7 +158,8 @@ static void say_exit(const dryrun_result *result, dryrun_hints *hints)
     }
 }
 
-static void say_failed(const dryrun_result *result, dryrun_hints *hints)
+static void say_failed(const dryrun_request *request, const dryrun_result *result,
+                       dryrun_hints *hints)
 {
     const char *const error = result->exception;
     if (strstr(error, "No module named 'torch'") != NULL) {
@@ -170,6 +171,17 @@ static void say_failed(const dryrun_result *result, dryrun_hints *hints)
         say(hints,
             "CUDA_VISIBLE_DEVICES hides the cards: it chooses among those of --gpus, whose UUIDs "
             "are not those of real ones");
+    } else if (strstr(error, "invalid device ordinal") != NULL) {
+        say(hints,
+            "the program asked for a GPU beyond the %u there %s: --gpus %u, or as many as it "
+            "uses",
+            request->gpus, request->gpus == 1 ? "is" : "are", request->gpus + 1);
+    } else if (strstr(error, "TritonMissing") != NULL ||
+               strstr(error, "No module named 'triton'") != NULL) {
+        say(hints,
+            "torch.compile needs triton: %s -m pip install --no-deps triton; or run it "
+            "uncompiled with TORCH_COMPILE_DISABLE=1 in the environment",
+            interpreter(result));
     } else {
         (void)say_wrong_build(result, hints);
     }
@@ -183,7 +195,7 @@ void dryrun_find_hints(const dryrun_request *request, const dryrun_result *resul
     if (verdict == DRYRUN_INCOMPLETE) {
         say_incomplete(request, result, out);
     } else if (verdict == DRYRUN_FAILED) {
-        say_failed(result, out);
+        say_failed(request, result, out);
     }
     say_unused_rules(result, out);
     say_own_runtimes(result, out);

@@ -26,6 +26,7 @@ typedef enum table_name { RUN, RUNS, GRANTED, UNKNOWN, TABLE_COUNT } table_name;
 /** All that the page tells; large, so on the heap. */
 typedef struct book {
     table tables[TABLE_COUNT];
+    allot_html_facts facts[TABLE_COUNT]; /**< The same, for the page. */
     char headline[TEXT_MAX];
     char first[TEXT_MAX]; /**< The sentence that comes first; "" for none. */
     dryrun_hints hints;
@@ -67,13 +68,11 @@ __attribute__((format(printf, 4, 5))) static void put(table *to, const char *nam
         (allot_html_fact){.name = texts[0], .value = texts[1], .remark = texts[2]};
 }
 
-static const char *number_text(uint64_t number)
+static void put_number(table *to, const char *name, uint64_t number, const char *remark)
 {
-    static char texts[4][32];
-    static unsigned next;
-    next = (next + 1) % 4;
-    snprintf(texts[next], sizeof texts[next], "%" PRIu64, number);
-    return texts[next];
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    put(to, name, text, "%s", remark);
 }
 
 /* ---- the answer ---- */
@@ -83,12 +82,13 @@ static void tell_verdict(const dryrun_request *request, const dryrun_answer *ans
     const dryrun_attempt *const run = answer->run;
     const dryrun_result *const result = &run->result;
     char card[256];
+    char remark[64];
     (void)dryrun_card_text(request, card, sizeof card);
     switch (run->verdict) {
     case DRYRUN_FITS:
         out->story.level = "good";
         snprintf(out->headline, TEXT_MAX, "It fits on %s%s", card,
-                 dryrun_is_approximate(result) ? " (approximate)" : "");
+                 dryrun_fits_remark(result, remark, sizeof remark));
         break;
     case DRYRUN_OUT_OF_MEMORY:
         out->story.level = "bad";
@@ -143,7 +143,15 @@ static void tell_run(const dryrun_request *request, const dryrun_attempt *run, t
     put(out, "peak reserved", dryrun_size_text(result->reserved_peak),
         "what PyTorch holds from the driver");
     if (result->retries != 0) {
-        put(out, "retries", number_text(result->retries), "cached memory was given back to go on");
+        put_number(out, "retries", result->retries,
+                   result->oom_count == 0 ? "cached memory was given back to go on"
+                                          : "cached memory was to be given back first");
+    }
+    for (uint32_t i = 0; i < result->use_count && result->use_count > 1; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "cuda:%" PRIu32, result->uses[i].device);
+        put(out, name, dryrun_size_text(result->uses[i].allocated_peak), "peak; reserved %s",
+            dryrun_size_text(result->uses[i].reserved_peak));
     }
     put(out, "device at its peak", dryrun_size_text(result->device_peak), "of %s, context included",
         dryrun_size_text(result->device_total));
@@ -151,15 +159,19 @@ static void tell_run(const dryrun_request *request, const dryrun_attempt *run, t
         put(out, "headroom", dryrun_size_text(result->device_total - result->device_peak), "%s",
             "");
     }
-    allot_gpu smallest;
-    if (run->verdict == DRYRUN_FITS && dryrun_smallest_card(result->reserved_peak, &smallest)) {
-        put(out, "smallest card", smallest.id, "%s", dryrun_size_text(smallest.memory_total));
+    dryrun_smallest smallest;
+    if (run->verdict == DRYRUN_FITS && result->oom_count == 0 &&
+        dryrun_find_smallest(request, result->reserved_peak, &smallest)) {
+        char text[128];
+        put(out, "smallest card", smallest.gpu.id, "%s, %s",
+            dryrun_size_text(smallest.gpu.memory_total),
+            dryrun_smallest_text(&smallest, text, sizeof text));
     }
-    put(out, "optimizer steps", number_text(result->steps), "%s",
-        request->steps == 0 ? "" : "the run was stopped after these");
+    put_number(out, "optimizer steps", result->steps,
+               request->steps == 0 ? "" : "the run was stopped after these");
     if (result->rank_count > 1) {
-        put(out, "processes with CUDA", number_text(result->rank_count),
-            "the one that is worst off is shown");
+        put_number(out, "processes with CUDA", result->rank_count,
+                   "the one that is worst off is shown");
     }
 }
 
@@ -269,13 +281,12 @@ static void tell(const dryrun_request *request, const dryrun_answer *answer, boo
 {
     static const char *const titles[TABLE_COUNT] = {"This run", "All runs", "Taken for granted",
                                                     "Not known"};
-    static allot_html_facts facts[TABLE_COUNT];
     uint32_t sentences = 0;
     out->story = (allot_html_story){.struct_size = sizeof out->story,
                                     .verb = "dryrun",
                                     .headline = out->headline,
                                     .sentences = out->sentences,
-                                    .tables = facts,
+                                    .tables = out->facts,
                                     .table_count = TABLE_COUNT};
     tell_verdict(request, answer, out);
     tell_search(answer, out);
@@ -294,10 +305,10 @@ static void tell(const dryrun_request *request, const dryrun_answer *answer, boo
     tell_granted(request, &answer->run->result, &out->tables[GRANTED]);
     tell_unknown(&answer->run->result, &out->tables[UNKNOWN]);
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
-        facts[i] = (allot_html_facts){.title = titles[i],
-                                      .facts = out->tables[i].facts,
-                                      .count = out->tables[i].count,
-                                      .is_first = i != GRANTED};
+        out->facts[i] = (allot_html_facts){.title = titles[i],
+                                           .facts = out->tables[i].facts,
+                                           .count = out->tables[i].count,
+                                           .is_first = i != GRANTED};
     }
 }
 
@@ -333,8 +344,11 @@ cli_exit dryrun_write_html(const dryrun_request *request, const dryrun_answer *a
     allot_history *history = NULL;
     const dryrun_result *const result = &answer->run->result;
     if (result->snapshot[0] != '\0' &&
-        allot_trace_read(result->snapshot, NULL, &trace) == ALLOT_STATUS_OK &&
-        allot_history_create(trace, result->device, NULL, &history) == ALLOT_STATUS_OK) {
+        (allot_trace_read(result->snapshot, NULL, &trace) != ALLOT_STATUS_OK ||
+         allot_history_create(trace, result->device, NULL, &history) != ALLOT_STATUS_OK)) {
+        fprintf(stderr, "allot: the page is without the recording: %s\n", allot_error_detail());
+    }
+    if (history != NULL) {
         page->history = history;
         page->event = first_event(answer->run, history);
     }

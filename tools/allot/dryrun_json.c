@@ -26,12 +26,29 @@ static void put_ooms(yajl_gen json, const dryrun_result *result)
     yajl_gen_array_open(json);
     for (uint32_t i = 0; i < result->oom_count; i++) {
         yajl_gen_map_open(json);
+        dryrun_put_number(json, "device", result->oom[i].device);
         dryrun_put_number(json, "size", result->oom[i].size);
         dryrun_put_number(json, "device_free", result->oom[i].free);
         dryrun_put_number(json, "allocated", result->oom[i].allocated);
         dryrun_put_number(json, "reserved", result->oom[i].reserved);
         dryrun_put_number(json, "step", result->oom[i].step);
         dryrun_put_text(json, "line", result->oom[i].line);
+        yajl_gen_map_close(json);
+    }
+    yajl_gen_array_close(json);
+}
+
+static void put_devices(yajl_gen json, const dryrun_result *result)
+{
+    dryrun_put_key(json, "devices");
+    yajl_gen_array_open(json);
+    for (uint32_t i = 0; i < result->use_count; i++) {
+        const dryrun_use *const use = &result->uses[i];
+        yajl_gen_map_open(json);
+        dryrun_put_number(json, "device", use->device);
+        dryrun_put_number(json, "allocated_peak", use->allocated_peak);
+        dryrun_put_number(json, "reserved_peak", use->reserved_peak);
+        dryrun_put_bool(json, "shown", use->device == result->device);
         yajl_gen_map_close(json);
     }
     yajl_gen_array_close(json);
@@ -82,6 +99,7 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answe
     dryrun_put_number(json, "retries", result->retries);
     dryrun_put_number(json, "steps", result->steps);
     dryrun_put_number(json, "pinned_peak", result->pinned_peak);
+    put_devices(json, result);
     put_ooms(json, result);
     dryrun_put_text(json, "exception", result->exception);
     dryrun_put_text(json, "exception_line", result->exception_line);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dryrun_judge.h"
 
+#include <string.h>
+
 #include "dryrun_sizes.h"
 
 bool dryrun_is_native(const dryrun_result *result)
@@ -26,10 +28,17 @@ static bool is_unsure(const dryrun_result *result)
            dryrun_sizes_spread(result) > headroom;
 }
 
+bool dryrun_is_caught(const dryrun_result *result)
+{
+    return result->oom_count != 0 && result->is_finished && !result->is_stopped &&
+           result->exit_code == 0 && result->exception[0] == '\0';
+}
+
 dryrun_verdict dryrun_judge(const dryrun_request *request, const dryrun_result *result)
 {
     (void)request;
-    if (result->oom_count != 0 || (dryrun_is_native(result) && result->refusals != 0)) {
+    if ((result->oom_count != 0 && !dryrun_is_caught(result)) ||
+        (dryrun_is_native(result) && result->refusals != 0)) {
         return DRYRUN_OUT_OF_MEMORY;
     }
     if (result->is_stopped) {
@@ -69,13 +78,48 @@ cli_exit dryrun_exit(dryrun_verdict verdict)
     return CLI_FAILED;
 }
 
-bool dryrun_smallest_card(uint64_t reserved, allot_gpu *out)
+/** What a search for the smallest card goes by. */
+typedef struct search {
+    uint64_t reserved;
+    dryrun_smallest *out;
+} search;
+
+static bool take_card(const allot_gpu *gpu, const search *from)
 {
+    dryrun_smallest *const out = from->out;
+    if (from->reserved + gpu->memory_context > gpu->memory_total ||
+        (out->is_found && gpu->memory_total >= out->gpu.memory_total)) {
+        return false;
+    }
+    out->gpu = *gpu;
+    out->is_found = true;
+    out->is_listed = false;
+    return true;
+}
+
+static cli_exit take_imported(void *context, const allot_gpu *gpu)
+{
+    const search *const from = context;
+    (void)take_card(gpu, from);
+    from->out->imported++;
+    return CLI_OK;
+}
+
+bool dryrun_find_smallest(const dryrun_request *request, uint64_t reserved, dryrun_smallest *out)
+{
+    *out = (dryrun_smallest){0};
+    search from = {.reserved = reserved, .out = out};
+    allot_gpu gpu;
     for (size_t i = 0; i < allot_gpu_count(); i++) {
-        if (allot_gpu_at(i, out) == ALLOT_STATUS_OK &&
-            reserved + out->memory_context <= out->memory_total) {
-            return true;
+        if (allot_gpu_at(i, &gpu) == ALLOT_STATUS_OK && take_card(&gpu, &from)) {
+            out->is_listed = true;
         }
     }
-    return false;
+    (void)dryrun_each_imported(take_imported, &from);
+    if (request->limit == 0) {
+        (void)take_card(&request->gpu, &from); /* it may be a file of any folder */
+    }
+    out->is_used =
+        out->is_found && request->limit == 0 && strcmp(out->gpu.id, request->gpu.id) == 0;
+    return out->is_found;
 }

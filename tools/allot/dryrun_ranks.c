@@ -45,6 +45,7 @@ static dryrun_rank rank_of(const reading *all, const dryrun_result *process, lon
                          .allocated_peak = process->allocated_peak,
                          .reserved_peak = process->reserved_peak,
                          .device_peak = process->device_peak,
+                         .has_oom = process->oom_count != 0,
                          .has_snapshot = process->snapshot[0] != '\0'};
 }
 
@@ -68,6 +69,9 @@ static bool is_worse(const dryrun_rank *a, const dryrun_rank *b)
 {
     if (severity(a) != severity(b)) {
         return severity(a) > severity(b);
+    }
+    if (a->has_oom != b->has_oom) {
+        return a->has_oom;
     }
     if (a->device_peak != b->device_peak) {
         return a->device_peak > b->device_peak;

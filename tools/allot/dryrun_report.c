@@ -85,6 +85,7 @@ static void read_ooms(yajl_val array, dryrun_result *out)
     for (size_t i = 0; i < length(array) && out->oom_count < DRYRUN_OOM_MAX; i++) {
         yajl_val from = YAJL_GET_ARRAY(array)->values[i];
         dryrun_oom *const to = &out->oom[out->oom_count++];
+        to->device = (uint32_t)number(from, "device");
         to->size = number(from, "size");
         to->free = number(from, "free");
         to->allocated = number(from, "allocated");
@@ -94,12 +95,24 @@ static void read_ooms(yajl_val array, dryrun_result *out)
     }
 }
 
+/** A GPU that the program allocated on. */
+static void add_use(yajl_val from, dryrun_result *out)
+{
+    const uint64_t reserved = number(from, "reserved_peak");
+    if (reserved != 0 && out->use_count < DRYRUN_DEVICES_MAX) {
+        out->uses[out->use_count++] = (dryrun_use){.device = (uint32_t)number(from, "device"),
+                                                   .allocated_peak = number(from, "allocated_peak"),
+                                                   .reserved_peak = reserved};
+    }
+}
+
 /** The device that held most stands for all: they have the same memory. */
 static void read_peaks(yajl_val array, dryrun_result *out)
 {
     for (size_t i = 0; i < length(array); i++) {
         yajl_val from = YAJL_GET_ARRAY(array)->values[i];
         out->has_peaks = true;
+        add_use(from, out);
         out->retries += number(from, "retries");
         if (number(from, "reserved_peak") >= out->reserved_peak) {
             out->device = (uint32_t)number(from, "device");
@@ -119,7 +132,8 @@ static void read_exception(yajl_val object, dryrun_result *out)
     }
     text(object, "type", type, sizeof type);
     text(object, "text", words, sizeof words);
-    snprintf(out->exception, sizeof out->exception, "%.200s: %.800s", type, words);
+    snprintf(out->exception, sizeof out->exception, "%.200s%s%.800s", type,
+             words[0] == '\0' ? "" : ": ", words);
     text(object, "line", out->exception_line, sizeof out->exception_line);
     out->failed_at = number(object, "time");
 }
@@ -282,7 +296,7 @@ static void read_stacks(const char *path, dryrun_result *out)
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         fputs(line, stderr);
         if (out->fault_line[0] == '\0' && strstr(line, "-packages/") == NULL &&
-            strstr(line, "/lib/python") == NULL) {
+            strstr(line, "/lib/python") == NULL && strstr(line, "/allot_dryrun") == NULL) {
             (void)parse_frame(line, out->fault_line, sizeof out->fault_line);
         }
     }

@@ -95,7 +95,7 @@ cli_exit dryrun_search_read(dryrun_request *request, dryrun_answer *out)
 
 static bool is_advice_wanted(const dryrun_attempt *attempt)
 {
-    return (wants_advice != 0 && dryrun_attempt_is_good(attempt)) ||
+    return (wants_advice != 0 && !dryrun_attempt_is_useless(attempt)) ||
            (wants_no_advice == 0 && attempt->verdict == DRYRUN_OUT_OF_MEMORY);
 }
 

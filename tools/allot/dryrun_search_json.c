@@ -90,6 +90,8 @@ static void put_sweep(yajl_gen json, const dryrun_sweep *sweep)
     dryrun_put_text(json, "name", sweep->range.name);
     put_number_or_null(json, "largest", sweep->largest != NULL,
                        sweep->largest == NULL ? 0 : sweep->largest->value);
+    put_number_or_null(json, "largest_calm", sweep->calm != NULL,
+                       sweep->calm == NULL ? 0 : sweep->calm->value);
     put_number_or_null(json, "beyond", sweep->beyond != NULL,
                        sweep->beyond == NULL ? 0 : sweep->beyond->value);
     yajl_gen_map_close(json);

@@ -11,34 +11,49 @@
 /* ---- the table ---- */
 
 /** On one line, and not without end. */
-static void print_reason(const char *text)
+static void put_reason(const char *text, char *buffer, size_t size)
 {
     enum { SHOWN_MAX = 300 };
-    for (size_t i = 0; i < SHOWN_MAX && text[i] != '\0'; i++) {
-        putchar(text[i] == '\n' ? ' ' : text[i]);
+    snprintf(buffer, size, "%.*s%s", SHOWN_MAX, text, strlen(text) > SHOWN_MAX ? "..." : "");
+    for (char *at = buffer; (at = strchr(at, '\n')) != NULL;) {
+        *at = ' ';
     }
-    fputs(strlen(text) > SHOWN_MAX ? "..." : "", stdout);
 }
 
-/** Where a run died, or what is not known of it: the remark. */
-static void print_end(const dryrun_attempt *attempt)
+/** Where a run died, or what is not known of it: the remark; "" for none. */
+static const char *end_text(const dryrun_attempt *attempt, char *buffer, size_t size)
 {
     const dryrun_result *const result = &attempt->result;
-    if (attempt->verdict == DRYRUN_OUT_OF_MEMORY && result->oom_count != 0) {
-        printf("%s at %s", dryrun_size_text(result->oom[0].size),
-               result->oom[0].line[0] == '\0' ? "an unknown line"
-                                              : dryrun_short_line(result->oom[0].line));
-        printf(", after %" PRIu64 " steps", result->oom[0].step);
+    buffer[0] = '\0';
+    if (result->oom_count != 0) {
+        snprintf(buffer, size, "%s%s at %s, after %" PRIu64 " steps",
+                 attempt->verdict == DRYRUN_OUT_OF_MEMORY ? "" : "caught: ",
+                 dryrun_size_text(result->oom[0].size),
+                 result->oom[0].line[0] == '\0' ? "an unknown line"
+                                                : dryrun_short_line(result->oom[0].line),
+                 result->oom[0].step);
     } else if (attempt->verdict == DRYRUN_FAILED) {
-        print_reason(result->exception);
+        put_reason(result->exception, buffer, size);
     } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->unknown_count != 0) {
-        printf("sizes not known: %s", result->unknown[0].name);
+        snprintf(buffer, size, "sizes not known: %s", result->unknown[0].name);
     } else if (attempt->verdict == DRYRUN_INCOMPLETE && result->problem_count != 0) {
-        print_reason(result->problems[0].name);
+        put_reason(result->problems[0].name, buffer, size);
+    }
+    return buffer;
+}
+
+/** Ends the line. */
+static void print_end(const char *before, const dryrun_attempt *attempt)
+{
+    const dryrun_result *const result = &attempt->result;
+    char text[DRYRUN_TEXT_MAX + 128];
+    if (end_text(attempt, text, sizeof text)[0] != '\0') {
+        printf("%s%s", before, text);
     }
     if (attempt->has_conf && result->has_peaks && strcmp(result->conf, attempt->conf) != 0) {
         printf("  the program itself set %s", result->conf[0] == '\0' ? "none" : result->conf);
     }
+    printf("\n");
 }
 
 static int label_width(const dryrun_attempt *const *runs, uint32_t count)
@@ -58,12 +73,11 @@ static void print_table(const dryrun_attempt *const *runs, uint32_t count)
            "reserved", "retries");
     for (uint32_t i = 0; i < count; i++) {
         const dryrun_result *const result = &runs[i]->result;
-        printf("  %-*s  %-13s  %10s  %10s  %7" PRIu64 "  ", width, runs[i]->label,
+        printf("  %-*s  %-13s  %10s  %10s  %7" PRIu64, width, runs[i]->label,
                dryrun_verdict_text(runs[i]->verdict),
                result->has_peaks ? dryrun_size_text(result->allocated_peak) : "",
                result->has_peaks ? dryrun_size_text(result->reserved_peak) : "", result->retries);
-        print_end(runs[i]);
-        printf("\n");
+        print_end("  ", runs[i]);
     }
 }
 
@@ -104,6 +118,16 @@ static void print_runs(const dryrun_answer *answer, dryrun_purpose purpose, orde
 
 /* ---- one run and its advice ---- */
 
+/** Every setting that the replay found was run, and none fits. */
+static bool is_refuted_by_runs(const dryrun_advice *advice)
+{
+    bool is_refuted = advice->trial_count != 0 && advice->confirmed == NULL;
+    for (uint32_t i = 0; i < advice->trial_count; i++) {
+        is_refuted = is_refuted && advice->trials[i].run != NULL;
+    }
+    return is_refuted;
+}
+
 static void print_trial(const dryrun_trial *trial)
 {
     const dryrun_attempt *const run = trial->run;
@@ -120,9 +144,8 @@ static void print_trial(const dryrun_trial *trial)
                dryrun_size_text(run->result.device_total - run->result.device_peak));
         return;
     }
-    printf("    refuted by a run: %s, ", dryrun_verdict_text(run->verdict));
-    print_end(run);
-    printf("\n");
+    printf("    refuted by a run: %s", dryrun_verdict_text(run->verdict));
+    print_end(", ", run);
 }
 
 static void print_advice(const dryrun_advice *advice)
@@ -130,7 +153,8 @@ static void print_advice(const dryrun_advice *advice)
     if (!advice->is_made) {
         return;
     }
-    printf("\nadvice");
+    const bool is_refuted = is_refuted_by_runs(advice);
+    printf("\nadvice%s", is_refuted ? ": no setting was found" : "");
     if (advice->refusal[0] != '\0') {
         printf(": none; %s\n", advice->refusal);
         return;
@@ -138,7 +162,9 @@ static void print_advice(const dryrun_advice *advice)
     printf(", from replaying the run up to %s under %" PRIu64 " settings\n",
            advice->summary.has_oom ? "its out-of-memory" : "its end",
            advice->summary.setting_count);
-    printf("  %s\n", allot_advice_headline(advice->advice));
+    printf("  %s%s\n",
+           is_refuted ? "the replay looked promising, a run of the whole program refuted it: " : "",
+           allot_advice_headline(advice->advice));
     for (uint32_t i = 0; i < advice->trial_count; i++) {
         if (advice->trials[i].run != NULL || i == 0) {
             print_trial(&advice->trials[i]);
@@ -161,9 +187,11 @@ static void print_confs(const dryrun_request *request, const dryrun_answer *answ
 static void print_limit(const dryrun_fit *fit)
 {
     const bool is_sure = fit->least->verdict == DRYRUN_FITS;
-    printf("%s %s (%s)%s\n", is_sure ? "LEAST MEMORY:" : "AT LEAST",
-           dryrun_exact_text(fit->limit_min), dryrun_size_text(fit->limit_min),
-           is_sure ? ", the whole run fits" : ": sizes are not known that come on top");
+    printf("%s %s", is_sure ? "LEAST MEMORY:" : "AT LEAST", dryrun_exact_text(fit->limit_min));
+    if (fit->limit_min >= UINT64_C(1) << 30) {
+        printf(" (%s)", dryrun_size_text(fit->limit_min));
+    }
+    printf("%s\n", is_sure ? ", the whole run fits" : ": sizes are not known that come on top");
     if (dryrun_fit_is_unsteady(fit)) {
         printf(
             "  but it asked for %s at its peak, and for %s without a limit: it looks at the memory "
@@ -176,9 +204,8 @@ static void print_limit(const dryrun_fit *fit)
     if (fit->least->result.retries == 0) {
         printf("  no cached memory has to be given back on the way\n");
     } else {
-        printf("  %" PRIu64
-               " times cached memory is given back on the way (retries); with %s never\n",
-               fit->least->result.retries, dryrun_exact_text(fit->limit_calm));
+        printf("  %s cached memory is given back on the way (retries); with %s never\n",
+               dryrun_times_text(fit->least->result.retries), dryrun_exact_text(fit->limit_calm));
     }
 }
 
@@ -265,6 +292,22 @@ static void print_fit(const dryrun_request *request, const dryrun_answer *answer
     printf("\n  %u runs\n", (unsigned)answer->series.count);
 }
 
+/** Giving memory back costs time: what fits without is told beside what fits. */
+static void print_calm(const dryrun_sweep *sweep)
+{
+    if (sweep->largest->result.retries == 0) {
+        return;
+    }
+    printf("  %s cached memory is given back on the way (retries); ",
+           dryrun_times_text(sweep->largest->result.retries));
+    if (sweep->calm == NULL) {
+        printf("no value that was run does without\n");
+    } else {
+        printf("%s=%" PRIu64 " is the largest that was run without\n", sweep->range.name,
+               sweep->calm->value);
+    }
+}
+
 static const char *largest_title(const dryrun_sweep *sweep)
 {
     if (sweep->largest->verdict == DRYRUN_FITS) {
@@ -286,6 +329,7 @@ static void print_largest(const dryrun_request *request, const dryrun_sweep *swe
     if (sweep->largest->verdict != DRYRUN_FITS) {
         printf("  whether it fits is not known: sizes are not known that come on top\n");
     }
+    print_calm(sweep);
     if (sweep->beyond != NULL) {
         printf("  %s=%" PRIu64 " does not; the memory is taken to rise with %s, values between the "
                "measured ones were not run\n",

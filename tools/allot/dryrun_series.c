@@ -22,6 +22,9 @@ const char *dryrun_purpose_name(dryrun_purpose purpose)
 
 bool dryrun_attempt_is_good(const dryrun_attempt *attempt)
 {
+    if (attempt->result.oom_count != 0) {
+        return false; /* what comes after one that was caught is another program */
+    }
     return attempt->verdict == DRYRUN_FITS ||
            (attempt->verdict == DRYRUN_INCOMPLETE && attempt->result.has_peaks &&
             !attempt->result.is_stopped);
@@ -29,7 +32,8 @@ bool dryrun_attempt_is_good(const dryrun_attempt *attempt)
 
 bool dryrun_attempt_is_useless(const dryrun_attempt *attempt)
 {
-    return attempt->verdict != DRYRUN_OUT_OF_MEMORY && !dryrun_attempt_is_good(attempt);
+    return attempt->verdict != DRYRUN_OUT_OF_MEMORY && attempt->result.oom_count == 0 &&
+           !dryrun_attempt_is_good(attempt);
 }
 
 /* ---- what the user sees of it ---- */

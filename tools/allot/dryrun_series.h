@@ -60,7 +60,10 @@ void dryrun_attempt_keep(dryrun_attempt *attempt, dryrun_attempt *before);
 /** Remove all that is left of the runs. */
 void dryrun_series_end(dryrun_series *series);
 
-/** Whether a run came to its end and its peaks are known: it fits, or may fit. */
+/**
+ * Whether a run came to its end without an out-of-memory, caught or not, and its peaks are known:
+ * it fits, or may fit.
+ */
 bool dryrun_attempt_is_good(const dryrun_attempt *attempt);
 
 /** Whether a run says nothing about the memory it needs, so that a search has to stop. */

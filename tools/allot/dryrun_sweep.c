@@ -221,6 +221,7 @@ static bool learn(sweep_search *s, dryrun_attempt *attempt)
     dryrun_attempt_keep(attempt, s->out->largest);
     s->out->largest = attempt;
     if (attempt->result.retries == 0) {
+        s->out->calm = attempt; /* good values only rise */
         s->points[0] = s->points[1];
         s->points[1] = attempt;
     }

@@ -21,6 +21,7 @@ typedef struct dryrun_sweep_range {
 typedef struct dryrun_sweep {
     dryrun_sweep_range range;
     dryrun_attempt *largest; /**< That fits; NULL: none does. */
+    dryrun_attempt *calm;    /**< The largest run that fits without retries; NULL: none does. */
     dryrun_attempt *beyond;  /**< The value after it, which does not; NULL: there is none. */
     dryrun_attempt *failed;  /**< Ended the search for another reason; NULL: none did. */
     bool is_finished;        /**< The search came to its end. */

@@ -22,24 +22,58 @@ static void print_refusals(const dryrun_result *result, const char *card)
     }
 }
 
+/** The first time that a request could not be met. */
+static void print_oom(const dryrun_result *result)
+{
+    const dryrun_oom *const oom = &result->oom[0];
+    printf("  asked for %s", dryrun_size_text(oom->size));
+    if (result->use_count > 1 || oom->device != 0) {
+        printf(" on cuda:%" PRIu32, oom->device);
+    }
+    printf(" at %s\n", oom->line[0] == '\0' ? "an unknown line" : oom->line);
+    printf("  after %" PRIu64
+           " optimizer steps; %s allocated, %s reserved, %s left on the device\n",
+           oom->step, dryrun_size_text(oom->allocated), dryrun_size_text(oom->reserved),
+           dryrun_size_text(oom->free));
+}
+
 static void print_out_of_memory(const dryrun_result *result, const char *card)
 {
     if (result->oom_count == 0) {
         print_refusals(result, card);
         return;
     }
-    const dryrun_oom *const oom = &result->oom[0];
     printf("OUT OF MEMORY on %s\n", card);
-    printf("  asked for %s at %s\n", dryrun_size_text(oom->size),
-           oom->line[0] == '\0' ? "an unknown line" : oom->line);
-    printf("  after %" PRIu64
-           " optimizer steps; %s allocated, %s reserved, %s left on the device\n",
-           oom->step, dryrun_size_text(oom->allocated), dryrun_size_text(oom->reserved),
-           dryrun_size_text(oom->free));
+    print_oom(result);
     if (result->oom_count > 1 || result->exit_code == 0) {
         printf("  the program caught it and went on; it happened %s\n",
                dryrun_times_text(result->oom_count));
     }
+}
+
+static void print_fits(const dryrun_result *result, const char *card)
+{
+    char remark[64];
+    printf("FITS%s on %s\n", dryrun_fits_remark(result, remark, sizeof remark), card);
+    if (result->oom_count != 0) {
+        printf("  the program caught what follows, %s, and came to its end; on a larger card it "
+               "may do something else\n",
+               dryrun_times_text(result->oom_count));
+        print_oom(result);
+    }
+}
+
+/** How a program ended that neither a signal nor an out-of-memory did. */
+static void print_exit(const dryrun_result *result)
+{
+    if (strncmp(result->exception, "KeyboardInterrupt", strlen("KeyboardInterrupt")) == 0) {
+        printf("FAILED: it was interrupted (SIGINT)\n");
+        return;
+    }
+    printf("FAILED for another reason than memory: exit code %d%s\n", result->exit_code,
+           result->is_finished && result->exception[0] == '\0'
+               ? ", which the program chose itself, without an exception"
+               : "");
 }
 
 static void print_failed(const dryrun_result *result)
@@ -50,10 +84,13 @@ static void print_failed(const dryrun_result *result)
                name == NULL ? "unknown" : name, result->fault_line[0] == '\0' ? "" : " at ",
                dryrun_near_line(result->fault_line));
     } else {
-        printf("FAILED for another reason than memory: exit code %d\n", result->exit_code);
+        print_exit(result);
     }
     if (result->exception[0] != '\0') {
-        printf("  %s\n  at %s\n", result->exception, result->exception_line);
+        printf("  %s\n", result->exception);
+    }
+    if (result->exception_line[0] != '\0') {
+        printf("  at %s\n", result->exception_line);
     }
     if (result->fault[0] != '\0') {
         printf("  between ranks: %s\n", result->fault);
@@ -103,7 +140,7 @@ static void print_verdict(const dryrun_request *request, const dryrun_result *re
     dryrun_card_text(request, card, sizeof card);
     switch (verdict) {
     case DRYRUN_FITS:
-        printf("FITS on %s%s\n", card, dryrun_is_approximate(result) ? " (approximate)" : "");
+        print_fits(result, card);
         break;
     case DRYRUN_OUT_OF_MEMORY:
         print_out_of_memory(result, card);
@@ -127,7 +164,8 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
            verdict == DRYRUN_FAILED ? "\n  until then:" : "",
            dryrun_size_text(result->allocated_peak), dryrun_size_text(result->reserved_peak));
     if (result->retries != 0) {
-        printf("   (%s cached memory was given back to go on)", dryrun_times_text(result->retries));
+        printf("   (%s cached memory was %s)", dryrun_times_text(result->retries),
+               result->oom_count == 0 ? "given back to go on" : "to be given back first");
     }
     printf("\n");
     if (result->context != 0) {
@@ -145,13 +183,31 @@ static void print_peaks(const dryrun_request *request, const dryrun_result *resu
                    ? "   (stopped there: what comes later was not run)"
                    : "");
     }
-    allot_gpu smallest;
-    if (verdict == DRYRUN_FITS && dryrun_smallest_card(result->reserved_peak, &smallest)) {
-        printf("  smallest card    %s (%s), by its memory alone: --fit runs on it\n", smallest.id,
-               dryrun_size_text(smallest.memory_total));
+    dryrun_smallest smallest;
+    if (verdict == DRYRUN_FITS && result->oom_count == 0 &&
+        dryrun_find_smallest(request, result->reserved_peak, &smallest)) {
+        char text[128];
+        printf("  smallest card    %s (%s), %s\n", smallest.gpu.id,
+               dryrun_size_text(smallest.gpu.memory_total),
+               dryrun_smallest_text(&smallest, text, sizeof text));
     }
     if (request->events[0] == 'i' && verdict != DRYRUN_FAILED) {
         printf("  work counts as finished at once: --events sync gives the other bound\n");
+    }
+}
+
+/** Where one process uses several GPUs. */
+static void print_devices(const dryrun_result *result)
+{
+    if (result->use_count < 2) {
+        return;
+    }
+    printf("\n  %-14s %12s %12s\n", "", "allocated", "reserved");
+    for (uint32_t i = 0; i < result->use_count; i++) {
+        const dryrun_use *const use = &result->uses[i];
+        printf("  cuda:%-9" PRIu32 " %12s %12s%s\n", use->device,
+               dryrun_size_text(use->allocated_peak), dryrun_size_text(use->reserved_peak),
+               use->device == result->device ? "   <- shown here" : "");
     }
 }
 
@@ -204,6 +260,7 @@ void dryrun_print(const dryrun_request *request, const dryrun_result *result,
     print_verdict(request, result, verdict);
     print_hints(request, result, verdict);
     dryrun_print_ranks(result);
+    print_devices(result);
     print_peaks(request, result, verdict);
     print_notes(result);
     print_holders(request, result);

@@ -30,6 +30,32 @@ const char *dryrun_verdict_text(dryrun_verdict verdict)
     return texts[verdict];
 }
 
+const char *dryrun_smallest_text(const dryrun_smallest *smallest, char *buffer, size_t size)
+{
+    char imported[64] = "";
+    if (smallest->imported != 0) {
+        snprintf(imported, sizeof imported, " and %zu imported", smallest->imported);
+    }
+    snprintf(buffer, size, "of the %zu listed%s%s", allot_gpu_count(), imported,
+             smallest->is_used     ? ": the one of this run"
+             : smallest->is_listed ? ", by its memory alone: --fit runs on it"
+                                   : ", by its memory alone");
+    return buffer;
+}
+
+const char *dryrun_fits_remark(const dryrun_result *result, char *buffer, size_t size)
+{
+    const bool is_approximate = dryrun_is_approximate(result);
+    if (result->oom_count != 0) {
+        snprintf(buffer, size, " (%" PRIu32 "%s out-of-memory caught%s)", result->oom_count,
+                 result->oom_count == DRYRUN_OOM_MAX ? " or more" : "",
+                 is_approximate ? ", approximate" : "");
+    } else {
+        snprintf(buffer, size, "%s", is_approximate ? " (approximate)" : "");
+    }
+    return buffer;
+}
+
 const char *dryrun_exact_text(uint64_t size)
 {
     static char texts[4][64];

@@ -33,6 +33,12 @@ const char *dryrun_short_line(const char *line);
 /** The same for a line of the folder that the command was given in; others as they are. */
 const char *dryrun_near_line(const char *line);
 
+/** "of the 27 listed and 1 imported, by its memory alone: --fit runs on it", into the buffer. */
+const char *dryrun_smallest_text(const dryrun_smallest *smallest, char *buffer, size_t size);
+
+/** " (3 out-of-memory caught, approximate)" behind "fits", or "", into the buffer. */
+const char *dryrun_fits_remark(const dryrun_result *result, char *buffer, size_t size);
+
 /** "out of memory". */
 const char *dryrun_verdict_text(dryrun_verdict verdict);
 
