@@ -68,7 +68,7 @@ def test_a_loop_that_waits_for_a_value_is_ended(dryrun, python):
 
 def test_the_peak_can_be_asserted(dryrun, python):
     _, raw = dryrun(python, TRAIN, "--assert-peak", "1MiB", code=1, arguments=["64"])
-    assert "--assert-peak 1MiB" in raw.stderr
+    assert "above --assert-peak 1.0 MiB" in raw.stderr
 
 
 def test_a_program_without_cuda_is_incomplete(dryrun, python):
