@@ -94,7 +94,9 @@ static bool deflate_part(z_stream *stream, const uint8_t *bytes, uint64_t size, 
         const uInt piece = size < PIECE ? (uInt)size : PIECE;
         stream->next_in = bytes;
         stream->avail_in = piece;
-        bytes += piece;
+        if (piece != 0) { /* of nothing there may be no bytes */
+            bytes += piece;
+        }
         size -= piece;
         do {
             stream->next_out = buffer;

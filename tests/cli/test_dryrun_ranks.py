@@ -6,6 +6,11 @@ import sys
 import textwrap
 
 import pytest
+from conftest import HAS_STANDIN
+
+pytestmark = pytest.mark.skipif(
+    not HAS_STANDIN, reason="no stand-in, or an instrumented one, which other programs cannot load"
+)
 
 # Reports as the recorder and the stand-in leave them: argv[1] lists the processes.
 PROGRAM = """

@@ -3,6 +3,9 @@
 
 import json
 
+import pytest
+from conftest import HAS_STANDIN
+
 
 def test_wrong_sizes_are_refused(run, tmp_path):
     def refused(text):
@@ -24,6 +27,7 @@ def test_a_cudnn_that_is_not_there_is_refused(run, tmp_path):
     assert "without a comma" in run("dryrun", "--cudnn-library", odd, "--", "true", code=2).stderr
 
 
+@pytest.mark.skipif(not HAS_STANDIN, reason="no stand-in, or an instrumented one")
 def test_the_program_is_told_the_sizes(run, tmp_path):
     path = tmp_path / "table.json"
     path.write_text(json.dumps({"schema": "allot-workspaces/1", "cudnn": "1MiB", "nccl": 0}))
