@@ -3,7 +3,7 @@
  * Answers to questions that a dry run cannot know: reads of one byte, which programs use as
  * booleans. Rules are tried in this order: those of a line that is on the program's stack, the one
  * for all lines, and without any what is likely: a reduction by "and" (`all()`, `equal()`,
- * `isfinite(x).all()`) is true, everything else false.
+ * `isfinite(x).all()`) and the `isfinite(x)` of one element are true, everything else false.
  */
 #ifndef ALLOTI_STANDIN_ANSWER_H
 #define ALLOTI_STANDIN_ANSWER_H

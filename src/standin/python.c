@@ -60,7 +60,8 @@ bool python_is_here(void)
     return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL;
 }
 
-/** Write the place of a frame; false if it lies inside PyTorch, whose lines say nothing. */
+/** Write the place of a frame; false if it lies inside PyTorch or the recorder, whose lines say
+ * nothing. */
 static bool describe(void *frame, char *buffer, size_t size)
 {
     void *const code = python.code_of_frame(frame);
@@ -69,7 +70,8 @@ static bool describe(void *frame, char *buffer, size_t size)
     if (file != NULL) {
         snprintf(buffer, size, "%s:%d", file, python.line_of_frame(frame));
     }
-    const bool is_own = file != NULL && strstr(file, "site-packages/torch/") == NULL;
+    const bool is_own = file != NULL && strstr(file, "site-packages/torch/") == NULL &&
+                        strstr(file, "/standin/python/allot_dryrun") == NULL;
     python.forget(name);
     python.forget(code);
     return is_own;

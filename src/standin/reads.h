@@ -19,7 +19,7 @@ enum { READ_LINES_MAX = 64, READ_LINE_SIZE = 256 };
 typedef enum read_kind {
     READ_VALUE,   /**< Most often only printed. */
     READ_BOOLEAN, /**< One byte: the program decides by it. */
-    READ_SIZE     /**< A count of selected elements or a length, which becomes a size. */
+    READ_SIZE     /**< A count of selected elements, a length or another integer: may be a size. */
 } read_kind;
 
 typedef struct read_line {
@@ -31,12 +31,21 @@ typedef struct read_line {
 typedef struct read_counts {
     uint64_t reads;
     uint64_t bytes;
-    uint64_t small;     /**< Of up to 8 bytes. */
-    uint64_t questions; /**< Of one byte. */
-    bool is_stopped;    /**< The guard ended a loop. */
+    uint64_t small;                     /**< Of up to 8 bytes. */
+    uint64_t questions;                 /**< Of one byte. */
+    bool is_stopped;                    /**< The guard ended a loop. */
+    char last_question[READ_LINE_SIZE]; /**< Line of the last boolean, "" if it is not known. */
     uint32_t line_count;
     read_line lines[READ_LINES_MAX];
 } read_counts;
+
+/** What the Python side says that a read on this thread is for. */
+typedef enum read_purpose {
+    READ_FOR_UNKNOWN,
+    READ_FOR_FLOAT,
+    READ_FOR_INTEGER, /**< May become a size. */
+    READ_FOR_PRINT    /**< PyTorch makes a text of a tensor. */
+} read_purpose;
 
 /** What is known of a read. */
 typedef struct read_facts {
@@ -47,8 +56,9 @@ typedef struct read_facts {
 } read_facts;
 
 /**
- * A read into `to` happened. Called without the process's lock, since it may ask Python for the
- * line. CUDA_LAUNCH_FAILURE if the guard ends the program's loop.
+ * A read into `to` happened, whose value is not known. Called without the process's lock, since it
+ * may ask Python for the line. CUDA_LAUNCH_FAILURE if the guard ends the program's loop, or strict
+ * mode refuses a size.
  */
 cuda_status read_note(void *to, const read_facts *facts);
 

@@ -238,6 +238,8 @@ static void put_reads(yajl_gen json)
     put_number(json, "small", counts->small);
     put_text(json, "stopped");
     yajl_gen_bool(json, counts->is_stopped);
+    put_text(json, "last_question");
+    put_text(json, counts->last_question);
     put_lines(json, "values", READ_VALUE);
     put_lines(json, "booleans", READ_BOOLEAN);
     put_lines(json, "sizes", READ_SIZE);

@@ -7,6 +7,7 @@
  */
 #include "standin/bytes.h"
 #include "standin/nccl_exchange.h"
+#include "standin/python.h"
 #include "standin/reads.h"
 #include "standin/runtime.h"
 
@@ -68,9 +69,21 @@ static cuda_status check_kind(standin *state, const copy_ends *ends, int kind)
                        from_device ? "device" : "host", to_device ? "device" : "host");
 }
 
+/** Follow what the host wrote; whether Python reads what a kernel may have had to write. */
+static bool is_unknown_read(standin *state, const standin_task *task, const copy_ends *ends)
+{
+    const uint64_t width = task->shape.height == 1 ? task->shape.width : 0;
+    if (width != 0 && ends->to_device &&
+        (!ends->from_device || value_is_uploaded(&state->values, task->from, width))) {
+        value_note_upload(&state->values, task->to, width);
+    }
+    return width != 0 && ends->from_device && !ends->to_device && python_is_here() &&
+           !value_is_uploaded(&state->values, task->from, width);
+}
+
 /** A copy of real bytes. Takes what the task owns. */
 static cuda_status copy_real(standin *state, standin_stream *stream, standin_task *task,
-                             const copy_manner *manner)
+                             const copy_manner *manner, bool *is_read)
 {
     const copy_ends ends = ends_of(state, task);
     cuda_status status = check_kind(state, &ends, manner->kind);
@@ -81,12 +94,15 @@ static cuda_status copy_real(standin *state, standin_stream *stream, standin_tas
     if (status == CUDA_OK && is_staged && !manner->is_read_late) {
         status = task_stage(task);
     }
+    *is_read = stream->capture == NULL && is_unknown_read(state, task, &ends);
+    const bool is_answered = *is_read && task->shape.width <= sizeof(uint64_t); /* maybe by rule */
     if (status == CUDA_OK) {
         status = stream_put(state, stream, task);
     } else {
         task_fini(task);
     }
-    if (status == CUDA_OK && stream->capture == NULL && needs_wait(&ends, manner->is_blocking)) {
+    if (status == CUDA_OK && stream->capture == NULL &&
+        (needs_wait(&ends, manner->is_blocking) || is_answered)) {
         status = stream_synchronize(state, stream);
     }
     return status;
@@ -143,7 +159,7 @@ int copy_on(standin_task task, void *handle, const copy_manner *manner)
     const uint64_t size = task.shape.width * task.shape.height;
     cuda_status status = stream_get(state, handle, &stream);
     if (status == CUDA_OK) {
-        status = state->config.has_bytes ? copy_real(state, stream, &task, manner)
+        status = state->config.has_bytes ? copy_real(state, stream, &task, manner, &is_read)
                                          : copy_dry(state, stream, &task, manner, &is_read);
     }
     const read_facts facts = {.size = size,

@@ -64,12 +64,50 @@ static void write_piece(value_state *values, uint64_t address, const unsigned ch
     }
 }
 
-void value_write(value_state *values, uint64_t address, const void *from, uint64_t size)
+void value_note_upload(value_state *values, uint64_t address, uint64_t size)
 {
-    if (size > VALUE_SIZE_MAX) {
-        value_forget(values, address, size);
-        return;
+    if (values->uploads_at != values->launches) {
+        values->uploads_at = values->launches;
+        values->upload_count = 0;
     }
+    values->uploads[values->upload_count++ % VALUE_UPLOADS] = (value_range){address, size};
+}
+
+static uint64_t upload_count(const value_state *values)
+{
+    if (values->uploads_at != values->launches) {
+        return 0;
+    }
+    return values->upload_count < VALUE_UPLOADS ? values->upload_count : VALUE_UPLOADS;
+}
+
+bool value_is_uploaded(const value_state *values, uint64_t address, uint64_t size)
+{
+    const uint64_t count = upload_count(values);
+    for (uint64_t i = 0; i < count; i++) {
+        const value_range *const range = &values->uploads[i];
+        if (address >= range->address && address - range->address <= range->size &&
+            size <= range->size - (address - range->address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Something else than the host wrote a range. */
+static void drop_uploads(value_state *values, uint64_t address, uint64_t size)
+{
+    const uint64_t count = upload_count(values);
+    for (uint64_t i = 0; i < count; i++) {
+        value_range *const range = &values->uploads[i];
+        if (range->address < address + size && address < range->address + range->size) {
+            range->size = 0;
+        }
+    }
+}
+
+static void keep(value_state *values, uint64_t address, const void *from, uint64_t size)
+{
     const unsigned char *at = from;
     while (size != 0) {
         const uint64_t step = piece(address, size);
@@ -80,14 +118,25 @@ void value_write(value_state *values, uint64_t address, const void *from, uint64
     }
 }
 
+void value_write(value_state *values, uint64_t address, const void *from, uint64_t size)
+{
+    if (size > VALUE_SIZE_MAX) {
+        value_forget(values, address, size);
+        return;
+    }
+    keep(values, address, from, size);
+    value_note_upload(values, address, size);
+}
+
 void value_read(const value_state *values, uint64_t address, void *to, uint64_t size)
 {
     unsigned char *at = to;
+    const bool is_sure = values->is_collective || value_is_uploaded(values, address, size);
     while (size != 0 && size <= READ_MAX) {
         const uint64_t step = piece(address, size);
         const value_page *const page = find(values, address / VALUE_PAGE);
         if (page != NULL && is_alive(values, page->written, LIFE) &&
-            (values->is_collective || is_alive(values, page->collected, LIFE_COLLECTED))) {
+            (is_sure || is_alive(values, page->collected, LIFE_COLLECTED))) {
             memcpy(at, page->bytes + address % VALUE_PAGE, (size_t)step);
         }
         address += step;
@@ -103,6 +152,9 @@ static bool is_zero(const unsigned char *bytes, uint64_t size)
 
 bool value_is_known(const value_state *values, uint64_t address, uint64_t size)
 {
+    if (value_is_uploaded(values, address, size)) {
+        return true;
+    }
     bool has_value = false;
     while (size != 0) {
         const uint64_t step = piece(address, size);
@@ -134,8 +186,13 @@ void value_copy(value_state *values, uint64_t to, uint64_t from, uint64_t size)
     }
     const bool before = values->is_collective;
     values->is_collective = before || is_known;
-    value_write(values, to, buffer, size);
+    keep(values, to, buffer, size);
     values->is_collective = before;
+    if (value_is_uploaded(values, from, size)) {
+        value_note_upload(values, to, size);
+    } else {
+        drop_uploads(values, to, size);
+    }
     free(buffer);
 }
 
@@ -162,6 +219,7 @@ void value_receive(value_state *values, uint64_t address, const void *from, uint
 
 void value_forget(value_state *values, uint64_t address, uint64_t size)
 {
+    drop_uploads(values, address, size);
     if (size > READ_MAX) {
         return; /* its pages, if any, grow old by themselves */
     }

@@ -181,7 +181,7 @@ static void registered_memory_is_known_until_it_is_not(void)
     cuda.cudaGetLastError();
 }
 
-static void what_is_read_from_the_device_is_zero(void)
+static void what_the_host_did_not_write_is_read_as_zero(void)
 {
     load();
     void *device = NULL;
@@ -201,10 +201,12 @@ static void what_is_read_from_the_device_is_zero(void)
     for (size_t i = 100; i < STANDIN_MIB(1) - 100; i++) {
         sum += ((unsigned char *)pinned)[i];
     }
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        sum += bytes[i];
-    }
     CHECK_EQ(sum, 0);
+    CHECK_EQ(bytes[0], 7); /* no kernel was launched since the host wrote it */
+    CHECK_EQ(bytes[sizeof bytes - 1], 7);
+    CHECK_EQ(cuda.cudaMemset((char *)device + 50, 1, 1), 0);
+    CHECK_EQ(cuda.cudaMemcpy(bytes, device, sizeof bytes, 2), 0);
+    CHECK_EQ(bytes[0] + bytes[sizeof bytes - 1], 0);
     cuda.cudaFree(device);
     cuda.cudaFreeHost(pinned);
 }
@@ -481,7 +483,7 @@ static const check_test TESTS[] = {
     {"pointers_say_what_they_are", pointers_say_what_they_are},
     {"host_memory_is_real", host_memory_is_real},
     {"registered_memory_is_known_until_it_is_not", registered_memory_is_known_until_it_is_not},
-    {"what_is_read_from_the_device_is_zero", what_is_read_from_the_device_is_zero},
+    {"what_the_host_did_not_write_is_read_as_zero", what_the_host_did_not_write_is_read_as_zero},
     {"pools_keep_what_is_freed_up_to_their_threshold",
      pools_keep_what_is_freed_up_to_their_threshold},
     {"a_full_device_takes_back_what_pools_keep", a_full_device_takes_back_what_pools_keep},

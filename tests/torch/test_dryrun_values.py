@@ -63,7 +63,8 @@ def test_sizes_that_depend_on_values_are_named(dryrun, python):
 def test_a_run_that_only_prints_values_is_exact(dryrun, python):
     script = """
         import torch
-        print(torch.randn(10, device="cuda").sum().item())
+        x = torch.randn(10, device="cuda")
+        print(x.sum().item(), x, x.mean(), x.long(), f"{x.mean()}")
     """
     result, _ = dryrun(python, script)
     assert result["verdict"] == "fits" and not result["approximate"]
@@ -119,3 +120,52 @@ def test_torch_may_be_looked_for_before_it_is_imported(dryrun, python):
     """
     result, _ = dryrun(python, script)
     assert result["verdict"] == "fits"
+
+
+INTEGERS = """
+    import torch
+    sent = torch.tensor([3, 5]).cuda()
+    assert sent.tolist() == [3, 5] and sent[1].item() == 5
+    same = sent.clone()
+    assert torch.zeros(2, dtype=torch.long, device="cuda").sum().item() == 0
+    int(torch.ones(2, dtype=torch.int32, device="cuda").sum())
+    same.tolist()
+    loss = torch.randn(4, device="cuda").mean()
+    print(loss, sent, f"{loss} {loss.item():.3f}")
+    assert torch.isfinite(loss) and torch.isfinite(loss).all()
+    assert not torch.isnan(loss) and not torch.isnan(loss).any()
+"""
+
+
+def test_integers_make_the_result_approximate_and_a_loss_is_finite(dryrun, python):
+    for options in ((), ("--set", "bytes:real")):
+        result, raw = dryrun(python, INTEGERS, *options)
+        assert result["verdict"] == "fits" and result["approximate"], raw.stderr
+        assert lines(result["sizes"]) == [6, 7, 8]
+        assert lines(result["booleans"]) == [11, 12] and lines(result["values"]) == [10]
+
+
+def test_strict_refuses_integers_that_are_not_known(dryrun, python):
+    result, raw = dryrun(python, INTEGERS, "--strict", code=None)
+    assert result["verdict"] == "failed"
+    assert "strict: an integer that is not known was read at" in raw.stderr
+    assert "script.py:6\n" in raw.stderr
+
+
+def test_a_failure_that_an_answer_may_have_caused_names_it(dryrun, python):
+    script = """
+        import sys
+        import torch
+        x = torch.randn(4, device="cuda").sum()
+        if "exit" in sys.argv and not x > 1:
+            sys.exit(1)
+        y = x.item()
+        assert y > 0.5
+    """
+    for argument, expected in (
+        ("exit", "script.py:5 read a boolean that a dry run does not compute, the last before"),
+        ("number", "script.py:7 read a number that a dry run does not compute: 0"),
+    ):
+        result, _ = dryrun(python, script, arguments=(argument,), code=None)
+        assert result["verdict"] == "failed"
+        assert any(expected in hint for hint in result["hints"]), (argument, result["hints"])

@@ -152,7 +152,8 @@ typedef struct dryrun_result {
     bool is_stopped;                     /**< The guard ended an endless loop. */
     uint64_t reads;                      /**< Values read from the device. */
     uint64_t pinned_peak;
-    uint32_t boolean_line_count; /**< Lines that read booleans: answered by rule. */
+    char last_question[DRYRUN_TEXT_MAX]; /**< Line of the last boolean, "" for none. */
+    uint32_t boolean_line_count;         /**< Lines that read booleans: answered by rule. */
     dryrun_count boolean_lines[DRYRUN_LIST_MAX];
     uint32_t rule_count; /**< Rules of --booleans for a line, and how often they were used. */
     dryrun_count rules[DRYRUN_LIST_MAX];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dryrun_words.h"
+
 /** Releases of PyTorch that the tests run with: first and last. */
 enum { TESTED_FIRST = 206, TESTED_LAST = 215, RELEASE_MAJOR = 100 };
 
@@ -137,8 +139,10 @@ static void say_incomplete(const dryrun_request *request, const dryrun_result *r
         say(hints, "the program never used CUDA: does it ask for the device \"cuda\"?");
     }
     if (result->is_stopped) {
-        say(hints, "a loop waits for a value that a dry run does not compute: --booleans "
-                   "LINE=flip:N answers every N-th of its questions with true");
+        say(hints, "a loop waits for a value that a dry run does not compute: %s",
+            result->boolean_line_count == 0
+                ? "limit the loop in the script"
+                : "--booleans LINE=flip:N answers every N-th of its questions with true");
     }
 }
 
@@ -155,6 +159,71 @@ static void say_exit(const dryrun_result *result, dryrun_hints *hints)
     if (result->touched[0] != '\0') {
         say(hints, "%s", result->touched + (strncmp(result->touched, "allot: ", 7) == 0 ? 7 : 0));
         say(hints, "the host cannot read device memory, on a real card neither: copy with .cpu()");
+    }
+}
+
+/** Lines from a read to where the program fails because of it. */
+enum { LINES_APART = 5 };
+
+/** How many lines before `place`, "train.py:42 (main)", a read at `line` was; UINT64_MAX: not near.
+ */
+static uint64_t lines_before(const char *line, const char *place)
+{
+    const char *const at = strrchr(line, ':');
+    const char *const end = strstr(place, " (");
+    const char *place_at = end == NULL ? place + strlen(place) : end;
+    while (place_at > place && *place_at != ':') {
+        place_at--;
+    }
+    const size_t length = (size_t)(place_at - place);
+    const size_t have = at == NULL ? 0 : (size_t)(at - line);
+    if (length == 0 || have < length || strncmp(at - length, place, length) != 0 ||
+        (have > length && line[have - length - 1] != '/')) {
+        return UINT64_MAX;
+    }
+    const uint64_t read = strtoull(at + 1, NULL, 10);
+    const uint64_t failed = strtoull(place_at + 1, NULL, 10);
+    return read <= failed && failed - read <= LINES_APART ? failed - read : UINT64_MAX;
+}
+
+/** The read that is nearest before the failure, NULL if none is near. */
+static const char *nearest(const dryrun_count *lines, uint32_t count, const char *place)
+{
+    const char *found = NULL;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t distance = lines_before(lines[i].name, place);
+        if (distance < least) {
+            least = distance;
+            found = lines[i].name;
+        }
+    }
+    return found;
+}
+
+/** The program may have failed because of what a dry run answered. */
+static void say_answered(const dryrun_result *result, dryrun_hints *hints)
+{
+    const char *const place = result->exception_line;
+    const bool is_raised = result->exception[0] != '\0';
+    const char *const question =
+        is_raised ? nearest(result->boolean_lines, result->boolean_line_count, place)
+                  : result->last_question;
+    if (question != NULL && question[0] != '\0') {
+        const char *const line = dryrun_near_line(question);
+        say(hints,
+            "%s read a boolean that a dry run does not compute%s: --booleans %s=true or =false "
+            "answers it",
+            line, is_raised ? "" : ", the last before the end", line);
+        return;
+    }
+    const char *number = nearest(result->value_lines, result->value_line_count, place);
+    number = number != NULL ? number : nearest(result->size_lines, result->size_line_count, place);
+    if (number != NULL) {
+        say(hints,
+            "%s read a number that a dry run does not compute: 0; no option answers it, the "
+            "script has to go on without",
+            dryrun_near_line(number));
     }
 }
 
@@ -184,6 +253,9 @@ static void say_failed(const dryrun_request *request, const dryrun_result *resul
             interpreter(result));
     } else {
         (void)say_wrong_build(result, hints);
+        if (result->exit_code < 128) {
+            say_answered(result, hints);
+        }
     }
     say_exit(result, hints);
 }

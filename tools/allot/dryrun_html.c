@@ -258,7 +258,8 @@ static void tell_unknown(const dryrun_result *result, table *out)
         put(out, "recording", result->problems[i].name, "%s", "");
     }
     tell_list("assumptions", result->assumptions, result->assumption_count, out);
-    tell_list("taken as no elements", result->size_lines, result->size_line_count, out);
+    tell_list("sizes and integers read as the least possible", result->size_lines,
+              result->size_line_count, out);
     tell_list("booleans answered by rule", result->boolean_lines, result->boolean_line_count, out);
     tell_list("values read as zero", result->value_lines, result->value_line_count, out);
 }

@@ -234,6 +234,7 @@ static void read_standin(yajl_val root, dryrun_result *out)
     yajl_val reads = member(root, "reads");
     out->reads = number(reads, "small");
     out->is_stopped = is_true(reads, "stopped");
+    text(reads, "last_question", out->last_question, sizeof out->last_question);
     read_counts(member(reads, "booleans"), out->boolean_lines, &out->boolean_line_count);
     read_counts(member(reads, "rules"), out->rules, &out->rule_count);
     read_counts(member(reads, "sizes"), out->size_lines, &out->size_line_count);

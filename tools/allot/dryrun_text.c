@@ -216,7 +216,7 @@ static void print_notes(const dryrun_result *result)
     if (dryrun_is_approximate(result)) {
         printf("  approximate: what the device computes is not known\n");
         print_list("  ", result->assumptions, result->assumption_count);
-        print_list("  sizes taken as the least possible: ", result->size_lines,
+        print_list("  sizes and integers read as the least possible: ", result->size_lines,
                    result->size_line_count);
         print_list("  booleans answered by rule (--booleans): ", result->boolean_lines,
                    result->boolean_line_count);

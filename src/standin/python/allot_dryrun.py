@@ -74,6 +74,7 @@ class Recorder:
         self.guard("counting steps", self.count_steps)
         self.guard("peaks", self.keep_peaks)
         self.guard("ranks", self.prepare_ranks)
+        self.guard("numbers", lambda: load("allot_dryrun_numbers").install(torch))
 
     def prepare_ranks(self):
         ranks, objects = load("allot_dryrun_ranks"), load("allot_dryrun_objects")
