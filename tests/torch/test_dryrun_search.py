@@ -32,7 +32,9 @@ TRAIN = """
 def test_the_largest_batch_is_found(dryrun, python):
     result, _ = dryrun(python, TRAIN, "--limit", "1GiB", "--sweep", "batch=1000,20000,60000",
                        arguments=["batch={batch}"])  # fmt: skip
-    assert result["sweep"] == {"name": "batch", "largest": 20000, "beyond": 60000}
+    assert result["sweep"] == {
+        "name": "batch", "largest": 20000, "largest_calm": 20000, "beyond": 60000
+    }  # fmt: skip
     fitting = [run for run in result["runs"] if run["verdict"] == "fits"]
     peaks = [run["allocated_peak"] for run in sorted(fitting, key=lambda run: run["value"])]
     assert peaks == sorted(set(peaks)) and peaks[-1] == result["allocated_peak"]
