@@ -255,8 +255,8 @@ int main(int argc, char **argv)
             r[i] = measure(s, &w[i], ids, runs);
         }
         printf("%-10s %7.1f%-1s %8.1f %7.1f%-1s %8.1f",
-               s < 0 ? "(loop)" : allot_space_strategy_name(s), r[0].ns, mark(r[0].ns, g.w1_ns),
-               r[1].ns, r[2].ns, mark(r[2].ns, g.w3_ns), r[3].ns);
+               s < 0 ? "(loop)" : allot_space_strategy_name((allot_space_strategy)s), r[0].ns,
+               mark(r[0].ns, g.w1_ns), r[1].ns, r[2].ns, mark(r[2].ns, g.w3_ns), r[3].ns);
         if (s >= 0) {
             const double least =
                 s == ALLOT_SPACE_STRATEGY_BUDDY ? 0 : least_capacity(s, &w[0], ids);
