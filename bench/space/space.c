@@ -176,6 +176,12 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/** The value that one in `n` is above. */
+static uint32_t rank_of(const uint32_t *sorted, uint64_t count, uint64_t n)
+{
+    return sorted[count - count / n - 1];
+}
+
 typedef struct latency {
     double p50, p99, p999;
 } latency;
@@ -214,9 +220,9 @@ static latency measure_latency(int strategy, const workload *w, uint32_t *ids, d
     }
     allot_space_destroy(space);
     qsort(all, count, sizeof *all, by_number);
-    const latency l = {.p50 = all[count / 2] * scale,
-                       .p99 = all[count - count / 100 - 1] * scale,
-                       .p999 = all[count - count / 1000 - 1] * scale};
+    const latency l = {.p50 = scale * (double)rank_of(all, count, 2),
+                       .p99 = scale * (double)rank_of(all, count, 100),
+                       .p999 = scale * (double)rank_of(all, count, 1000)};
     free(all);
     return l;
 }
@@ -228,8 +234,8 @@ static const char *mark(double value, double goal_value)
 
 int main(int argc, char **argv)
 {
-    const int given = argc > 1 ? atoi(argv[1]) : RUNS_DEFAULT;
-    const int runs = given < 1 || given > RUNS_MAX ? RUNS_DEFAULT : given;
+    const long given = argc > 1 ? strtol(argv[1], NULL, 10) : RUNS_DEFAULT;
+    const int runs = given < 1 || given > RUNS_MAX ? RUNS_DEFAULT : (int)given;
     static workload w[WORKLOAD_COUNT];
     uint32_t slots = 0;
     for (unsigned i = 0; i < WORKLOAD_COUNT; i++) {

@@ -72,7 +72,7 @@ static uint32_t take_slot(maker *m)
     if (m->spare_count != 0) {
         return m->spare[--m->spare_count];
     }
-    if (m->w->slot_count == m->slot_capacity) {
+    if (m->w->slot_count >= m->slot_capacity) {
         m->slot_capacity = m->slot_capacity == 0 ? 1024 : 2 * m->slot_capacity;
         m->units = grow(m->units, m->slot_capacity, sizeof *m->units);
         m->spare = grow(m->spare, m->slot_capacity, sizeof *m->spare);

@@ -80,7 +80,7 @@ static int32_t scaled_log2(uint32_t requests)
     const uint64_t value = (uint64_t)requests + 1;
     const unsigned whole = alloti_log2(value);
     const uint64_t rest = value - (UINT64_C(1) << whole);
-    return (int32_t)(whole * SCALE + (rest * SCALE >> whole));
+    return (int32_t)(whole * SCALE) + (int32_t)(rest * SCALE >> whole);
 }
 
 static void learn(lifetime *l, int32_t sample, unsigned weight_log2)
