@@ -33,7 +33,7 @@ typedef struct allot_space allot_space;
     X(BUDDY, 2, "buddy")                                                                           \
     /** Two-level segregated fit (Masmano, Ripoll, Crespo, Real, 2004). O(1): one range of the     \
      * request's own class, else the first of a class above; only when there is none are the       \
-     * ranges of its own class looked through. */                                                \
+     * ranges of its own class looked through. */                                                  \
     X(TLSF, 3, "tlsf")                                                                             \
     /** Small requests share chunks, each tier of sizes its own, so that they do not lie           \
      * scattered among large ones; the tiers and the chunks themselves are placed by first fit. */ \
