@@ -103,7 +103,7 @@ typedef struct result {
 
 static result measure(int strategy, const workload *w, uint32_t *ids, int runs)
 {
-    double ns[RUNS_MAX];
+    double ns[RUNS_MAX] = {0};
     result r = {0};
     for (int i = -1; i < runs; i++) {
         allot_space *const space = strategy < 0

@@ -7,6 +7,7 @@
  * The generator orders in the plainest way: it remembers, for each buffer, the stream that used it
  * last, and makes the next one wait for an event of that stream, or for the host.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,7 +212,7 @@ static void ordered_programs_end_as_if_sequential(void)
     const uint64_t broken = cuda.allot_standin_rules_broken();
     for (uint64_t i = 0; i < PROGRAMS; i++) {
         if (!CHECK(run(check_seed() + i, true))) {
-            fprintf(stderr, "seed %llu differs\n", (unsigned long long)(check_seed() + i));
+            fprintf(stderr, "seed %" PRIu64 " differs\n", check_seed() + i);
         }
     }
     CHECK_EQ(cuda.allot_standin_rules_broken(), broken);

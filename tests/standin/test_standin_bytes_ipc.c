@@ -38,15 +38,15 @@ static int other(int from, int to)
 
 static void another_process_sees_the_bytes(void)
 {
-    int there[2];
-    int back[2];
+    int there[2] = {-1, -1};
+    int back[2] = {-1, -1};
     REQUIRE(pipe(there) == 0 && pipe(back) == 0);
     const pid_t child = fork();
     if (child == 0) {
         _exit(other(there[0], back[1]));
     }
     load();
-    standin_ipc handle;
+    standin_ipc handle = {{0}};
     unsigned char bytes[SIZE];
     char done = 0;
     void *neighbour = NULL;
