@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
-#include "space/range_index.h"
+#include "space/one_tree.h"
 #include "space/ranges.h"
 
 static allot_status init(allot_space *space, const allot_space_options *options)
 {
     (void)options;
-    range_index *const index = malloc(sizeof *index);
-    if (index == NULL) {
-        return alloti_fail_memory(sizeof *index);
-    }
-    alloti_range_index_init(index, true);
-    space->index = index;
-    return ALLOT_STATUS_OK;
-}
-
-static void fini(allot_space *space)
-{
-    alloti_range_index_fini(space->index);
-    free(space->index);
+    return one_tree_init(space, true);
 }
 
 static allot_status reserve(allot_space *space)
@@ -41,22 +27,12 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
                             : range_carve(&alloti_best_fit_ops, space, id, offset, size);
 }
 
-static void add(allot_space *space, uint32_t id)
-{
-    alloti_range_index_insert(space->index, space, id);
-}
-
-static void take(allot_space *space, uint32_t id)
-{
-    alloti_range_index_remove(space->index, space, id);
-}
-
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
     (void)old_offset;
     (void)old_size;
-    take(space, id);
-    add(space, id);
+    one_tree_remove(space, id);
+    one_tree_add(space, id);
 }
 
 static void release(allot_space *space, uint32_t id)
@@ -69,30 +45,18 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
     return range_resize(&alloti_best_fit_ops, space, id, size);
 }
 
-static uint64_t largest(const allot_space *space)
-{
-    return alloti_range_index_largest(space->index);
-}
-
-static const char *check(const allot_space *space)
-{
-    return alloti_range_index_check(space->index, space, space->free_count)
-               ? NULL
-               : "the tree by size is wrong";
-}
-
 const space_ops alloti_best_fit_ops = {
     .places = 2,
     .init = init,
-    .fini = fini,
+    .fini = one_tree_fini,
     .reserve = reserve,
     .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,
-    .add = add,
-    .remove = take,
+    .add = one_tree_add,
+    .remove = one_tree_remove,
     .change = change,
-    .largest = largest,
-    .check = check,
+    .largest = one_tree_largest,
+    .check = one_tree_check,
 };

@@ -108,7 +108,7 @@ void python_line(char *buffer, size_t size)
     python.release(state);
 }
 
-/** "/home/me/train.py:42" ends with "train.py:42", "/home/me/pretrain.py:42" does not. */
+/** "runs/train.py:42" ends with "train.py:42", "runs/pretrain.py:42" does not. */
 static bool ends_with(const char *place, const char *line)
 {
     const size_t length = strlen(line);

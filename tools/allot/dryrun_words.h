@@ -27,7 +27,7 @@ const char *dryrun_conf_text(const char *conf);
 const char *dryrun_context_source(const dryrun_request *request, const dryrun_result *result,
                                   const char **reference);
 
-/** "train.py:7 (step)" of "/home/me/train.py:7 (step)". */
+/** "train.py:7 (step)" of "runs/train.py:7 (step)". */
 const char *dryrun_short_line(const char *line);
 
 /** The same for a line of the folder that the command was given in; others as they are. */
