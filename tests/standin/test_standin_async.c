@@ -55,13 +55,6 @@ static void *stream(unsigned flags)
     return made;
 }
 
-static void *event(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaEventCreateWithFlags(&made, 0), 0);
-    return made;
-}
-
 /** Device memory of SIZE bytes, all `value`. */
 static unsigned char *memory(int value)
 {
@@ -172,7 +165,7 @@ static void streams_run_past_each_other_until_an_event_orders_them(void)
     load();
     void *const a = stream(NON_BLOCKING);
     void *const b = stream(NON_BLOCKING);
-    void *const e = event();
+    void *const e = standin_event();
     unsigned char *const device = memory(1);
     unsigned char *const early = pinned();
     unsigned char *const late = pinned();

@@ -6,25 +6,11 @@
 #include "support/check.h"
 #include "support/standin.h"
 
-enum { NOT_READY = 600, NON_BLOCKING = 1 };
+enum { NOT_READY = 600 };
 
 static void load(void)
 {
     standin_load("limit:1GiB,events:sync");
-}
-
-static void *stream(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaStreamCreateWithFlags(&made, NON_BLOCKING), 0);
-    return made;
-}
-
-static void *event(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaEventCreateWithFlags(&made, 0), 0);
-    return made;
 }
 
 /** One piece of work. */
@@ -40,8 +26,8 @@ static void work(void *on)
 static void an_event_is_ready_once_its_stream_was_waited_for(void)
 {
     load();
-    void *const s = stream();
-    void *const e = event();
+    void *const s = standin_stream();
+    void *const e = standin_event();
     CHECK_EQ(cuda.cudaEventQuery(e), 0); /* never recorded */
     work(s);
     CHECK_EQ(cuda.cudaEventRecord(e, s), 0);
@@ -60,9 +46,9 @@ static void an_event_is_ready_once_its_stream_was_waited_for(void)
 static void streams_do_not_finish_each_other(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const e = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const e = standin_event();
     work(a);
     CHECK_EQ(cuda.cudaEventRecord(e, a), 0);
     work(b);
@@ -78,11 +64,11 @@ static void streams_do_not_finish_each_other(void)
 static void order_passes_through_chains_of_streams(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const c = stream();
-    void *const first = event();
-    void *const second = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const c = standin_stream();
+    void *const first = standin_event();
+    void *const second = standin_event();
     work(a);
     CHECK_EQ(cuda.cudaEventRecord(first, a), 0);
     CHECK_EQ(cuda.cudaStreamWaitEvent(b, first, 0), 0);
@@ -104,9 +90,9 @@ static void order_passes_through_chains_of_streams(void)
 static void waiting_copies_the_event_as_it_was(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const e = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const e = standin_event();
     work(a);
     CHECK_EQ(cuda.cudaEventRecord(e, a), 0);
     CHECK_EQ(cuda.cudaStreamWaitEvent(b, e, 0), 0);
@@ -127,7 +113,7 @@ static void the_default_stream_orders_blocking_streams(void)
     load();
     void *blocking = NULL;
     CHECK_EQ(cuda.cudaStreamCreateWithFlags(&blocking, 0), 0);
-    void *const apart = stream();
+    void *const apart = standin_stream();
     work(blocking);
     work(apart);
     work(NULL);
@@ -145,7 +131,7 @@ static void the_default_stream_orders_blocking_streams(void)
 static void reading_into_plain_memory_waits_into_pinned_does_not(void)
 {
     load();
-    void *const s = stream();
+    void *const s = standin_stream();
     void *device = NULL;
     void *pinned = NULL;
     char plain[16];
@@ -171,8 +157,8 @@ static void note(void *number)
 static void callbacks_run_in_order_when_their_place_is_reached(void)
 {
     load();
-    void *const s = stream();
-    void *const e = event();
+    void *const s = standin_stream();
+    void *const e = standin_event();
     call_count = 0;
     work(s);
     CHECK_EQ(cuda.cudaLaunchHostFunc(s, note, (void *)1), 0);
@@ -194,9 +180,9 @@ static void callbacks_run_in_order_when_their_place_is_reached(void)
 static void freed_pool_memory_waits_for_its_stream(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const e = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const e = standin_event();
     void *first = NULL;
     void *other = NULL;
     void *again = NULL;
@@ -224,9 +210,9 @@ static void attributes_of_a_pool_say_what_is_used_again(void)
     enum { FOLLOW_EVENTS = 1, OPPORTUNISTIC = 2, INTERNAL = 3 };
     const standin_properties properties = {.type = 1, .location = {1, 0}};
     const size_t most = STANDIN_MIB(700); /* of 1 GiB: there is no room for two */
-    void *const a = stream();
-    void *const b = stream();
-    void *const e = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const e = standin_event();
     void *pool = NULL;
     void *first = NULL;
     void *again = NULL;
@@ -290,8 +276,8 @@ static int ask_until_ready(int (*ask)(void *), void *what)
 static void a_loop_that_only_asks_is_a_wait(void)
 {
     load();
-    void *const s = stream();
-    void *const e = event();
+    void *const s = standin_stream();
+    void *const e = standin_event();
     work(s);
     CHECK_EQ(cuda.cudaEventRecord(e, s), 0);
     for (int i = 0; i < 500; i++) {
@@ -316,8 +302,8 @@ static void *watch(void *event_to_watch)
 static void a_thread_that_only_watches_sees_work_done(void)
 {
     load();
-    void *const s = stream();
-    void *const e = event();
+    void *const s = standin_stream();
+    void *const e = standin_event();
     pthread_t thread;
     work(s);
     CHECK_EQ(cuda.cudaEventRecord(e, s), 0);

@@ -21,20 +21,6 @@ static void load(void)
     }
 }
 
-static void *stream(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaStreamCreateWithFlags(&made, 1), 0);
-    return made;
-}
-
-static void *event(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaEventCreateWithFlags(&made, 0), 0);
-    return made;
-}
-
 static void work(void *on)
 {
     CHECK_EQ(cuda.cudaMemsetAsync(place, 0, 16, on), 0);
@@ -50,7 +36,7 @@ static size_t node_count(void *graph)
 static void captured_work_becomes_a_chain_of_nodes(void)
 {
     load();
-    void *const s = stream();
+    void *const s = standin_stream();
     void *graph = NULL;
     void *nodes[3] = {0};
     int status = -1;
@@ -84,7 +70,7 @@ static void library_calls_add_nodes(void)
     int (*gemm)(void *, ...) = NULL;
     *(void **)&gemm = standin_symbol("libcuda.so.1", "cublasSgemm_v2");
     REQUIRE(gemm != NULL);
-    void *const s = stream();
+    void *const s = standin_stream();
     void *library = NULL;
     void *graph = NULL;
     REQUIRE(cuda.cublasCreate_v2(&library) == 0);
@@ -101,7 +87,7 @@ static void library_calls_add_nodes(void)
 static void transforms_add_nodes(void)
 {
     load();
-    void *const s = stream();
+    void *const s = standin_stream();
     void *graph = NULL;
     int plan = 0;
     REQUIRE(cuda.cufftCreate(&plan) == 0);
@@ -120,10 +106,10 @@ static void transforms_add_nodes(void)
 static void events_fork_and_join_streams(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const fork = event();
-    void *const join = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const fork = standin_event();
+    void *const join = standin_event();
     void *graph = NULL;
     int status = 0;
     CHECK_EQ(cuda.cudaStreamBeginCapture(a, 0), 0);
@@ -160,9 +146,9 @@ static void events_fork_and_join_streams(void)
 static void a_stream_that_was_not_joined_spoils_the_capture(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const fork = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const fork = standin_event();
     void *graph = &graph;
     CHECK_EQ(cuda.cudaStreamBeginCapture(a, 0), 0);
     work(a);
@@ -183,9 +169,9 @@ static void a_stream_that_was_not_joined_spoils_the_capture(void)
 static void what_cannot_be_captured_is_refused(void)
 {
     load();
-    void *const a = stream();
-    void *const b = stream();
-    void *const outside = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const outside = standin_event();
     void *graph = NULL;
     CHECK_EQ(cuda.cudaStreamBeginCapture(NULL, 0), CAPTURE_UNSUPPORTED);
     CHECK_EQ(cuda.cudaStreamEndCapture(a, &graph), ILLEGAL_STATE);
@@ -207,7 +193,7 @@ static void what_cannot_be_captured_is_refused(void)
 static void a_capture_tells_about_itself(void)
 {
     load();
-    void *const s = stream();
+    void *const s = standin_stream();
     int status = -1;
     unsigned long long id = 99;
     void *graph = NULL;
@@ -244,7 +230,7 @@ static void count_call(void *unused)
 static void host_functions_run_at_each_launch(void)
 {
     load();
-    void *const s = stream();
+    void *const s = standin_stream();
     void *graph = NULL;
     void *exec = NULL;
     calls = 0;
@@ -266,7 +252,7 @@ static void host_functions_run_at_each_launch(void)
 static void a_graph_keeps_the_programs_objects_alive(void)
 {
     load();
-    void *const s = stream();
+    void *const s = standin_stream();
     void *graph = NULL;
     void *object = NULL;
     calls = 0;

@@ -5,26 +5,12 @@
 #include "support/check.h"
 #include "support/standin.h"
 
-enum { INVALID_VALUE = 1, INVALID_HANDLE = 400, ILLEGAL_ADDRESS = 700, NON_BLOCKING = 1 };
+enum { INVALID_VALUE = 1, INVALID_HANDLE = 400, ILLEGAL_ADDRESS = 700 };
 enum { SIZE = 4096, TO_DEVICE = 1, TO_HOST = 2, ON_DEVICE = 3 };
 
 static void load(void)
 {
     standin_load("limit:256MiB,bytes:real,devices:2,delay:5");
-}
-
-static void *stream(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaStreamCreateWithFlags(&made, NON_BLOCKING), 0);
-    return made;
-}
-
-static void *event(void)
-{
-    void *made = NULL;
-    CHECK_EQ(cuda.cudaEventCreateWithFlags(&made, 0), 0);
-    return made;
 }
 
 static void *memory(size_t size)
@@ -133,8 +119,8 @@ static void freed_memory_is_gone(void)
 static void handles_end_with_what_they_name(void)
 {
     begin();
-    void *const s = stream();
-    void *const e = event();
+    void *const s = standin_stream();
+    void *const e = standin_event();
     const standin_properties properties = {.type = 1, .location = {1, 0}};
     void *pool = NULL;
     void *graph = NULL;
@@ -148,7 +134,7 @@ static void handles_end_with_what_they_name(void)
     CHECK_EQ(cuda.cudaMemPoolDestroy(pool), 0);
     CHECK_EQ(cuda.cudaGraphDestroy(graph), 0);
     CHECK_EQ(cuda.cudaGraphExecDestroy(exec), 0);
-    void *const other = event(); /* takes the place of the old one */
+    void *const other = standin_event(); /* takes the place of the old one */
     nothing_was_broken();
     BREAKS(cuda.cudaStreamSynchronize(s), INVALID_HANDLE);
     BREAKS(cuda.cudaStreamDestroy(s), INVALID_HANDLE);
@@ -170,12 +156,12 @@ static void handles_end_with_what_they_name(void)
 static void events_stay_on_their_device(void)
 {
     begin();
-    void *const first = stream();
-    void *const e = event();
-    void *const start = event();
+    void *const first = standin_stream();
+    void *const e = standin_event();
+    void *const start = standin_event();
     CHECK_EQ(cuda.cudaSetDevice(1), 0);
-    void *const second = stream();
-    void *const far = event();
+    void *const second = standin_stream();
+    void *const far = standin_event();
     float milliseconds = 0;
     CHECK_EQ(cuda.cudaEventRecord(e, first), 0);
     CHECK_EQ(cuda.cudaStreamWaitEvent(second, e, 0), 0); /* waiting across devices is allowed */
@@ -196,9 +182,9 @@ static void events_stay_on_their_device(void)
 static void pool_memory_is_used_between_its_allocation_and_its_free(void)
 {
     begin();
-    void *const a = stream();
-    void *const b = stream();
-    void *const e = event();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
+    void *const e = standin_event();
     void *p = NULL;
     CHECK_EQ(cuda.cudaMallocAsync(&p, SIZE, a), 0);
     CHECK_EQ(cuda.cudaMemsetAsync(p, 1, SIZE, a), 0);
@@ -222,8 +208,8 @@ static void pool_memory_is_used_between_its_allocation_and_its_free(void)
 static void waiting_on_the_host_orders_pool_memory_too(void)
 {
     begin();
-    void *const a = stream();
-    void *const b = stream();
+    void *const a = standin_stream();
+    void *const b = standin_stream();
     void *p = NULL;
     CHECK_EQ(cuda.cuMemAllocAsync((uint64_t *)&p, SIZE, a), 0);
     CHECK_EQ(cuda.cuStreamSynchronize(a), 0);
@@ -303,7 +289,7 @@ static void access_is_granted_device_by_device(void)
 static void a_graph_that_outlives_its_memory_is_refused(void)
 {
     begin();
-    void *const s = stream();
+    void *const s = standin_stream();
     void *const a = memory(SIZE);
     void *graph = NULL;
     void *exec = NULL;
@@ -331,8 +317,8 @@ static void host_functions_do_not_call_cuda(void)
 {
     begin();
     enum { NOT_PERMITTED = 800 };
-    void *const s = stream();
-    void *const other = stream();
+    void *const s = standin_stream();
+    void *const other = standin_stream();
     CHECK_EQ(cuda.cudaMemsetAsync(memory(64), 0, 64, s), 0);
     CHECK_EQ(cuda.cudaLaunchHostFunc(s, calls_cuda, s), 0);
     BREAKS(cuda.cudaStreamSynchronize(s), 0);
@@ -346,7 +332,7 @@ static void memory_in_use_on_another_device_is_not_freed(void)
     begin();
     void *const a = memory(SIZE);
     CHECK_EQ(cuda.cudaSetDevice(1), 0);
-    void *const far = stream();
+    void *const far = standin_stream();
     void *const b = memory(SIZE);
     CHECK_EQ(cuda.cudaMemcpyPeerAsync(b, 1, a, 0, SIZE, far), 0); /* staged: needs no peer access */
     nothing_was_broken();

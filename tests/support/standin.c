@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check.h"
+
 standin_functions cuda;
 
 void *standin_symbol(const char *library, const char *name)
@@ -47,4 +49,19 @@ size_t standin_used(void)
     size_t total = 0;
     cuda.cudaMemGetInfo(&free_size, &total);
     return total - free_size;
+}
+
+void *standin_stream(void)
+{
+    enum { NON_BLOCKING = 1 };
+    void *made = NULL;
+    CHECK_EQ(cuda.cudaStreamCreateWithFlags(&made, NON_BLOCKING), 0);
+    return made;
+}
+
+void *standin_event(void)
+{
+    void *made = NULL;
+    CHECK_EQ(cuda.cudaEventCreateWithFlags(&made, 0), 0);
+    return made;
 }

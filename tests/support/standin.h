@@ -217,4 +217,10 @@ void *standin_symbol(const char *library, const char *name);
 /** Bytes of the current device that are taken. */
 size_t standin_used(void);
 
+/** A stream that does not wait for the default one; a failure fails the test. */
+void *standin_stream(void);
+
+/** An event with a time; a failure fails the test. */
+void *standin_event(void);
+
 #endif /* STANDIN_H */
