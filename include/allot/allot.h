@@ -6,6 +6,8 @@
 #include <allot/advise.h>
 #include <allot/base.h>
 #include <allot/compare.h>
+#include <allot/device.h>
+#include <allot/device_backend.h>
 #include <allot/explain.h>
 #include <allot/gpu.h>
 #include <allot/history.h>

@@ -61,7 +61,8 @@ extern "C" {
     X(IO, 11, "a file could not be opened, read or written")                                       \
     X(NOT_FOUND, 12, "not found")                                                                  \
     X(CANCELLED, 13, "cancelled by the caller")                                                    \
-    X(MISMATCH, 14, "the result differs from the recording")
+    X(MISMATCH, 14, "the result differs from the recording")                                       \
+    X(FORKED, 15, "made before fork(): a child process makes its own")
 
 /** Result of every call that can fail. ALLOT_STATUS_OK is zero. */
 typedef enum allot_status {
