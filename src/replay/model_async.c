@@ -31,7 +31,7 @@
 
 #include "core/size_math.h"
 #include "replay/comparison.h"
-#include "replay/parameters.h"
+#include "core/parameters.h"
 #include "replay/stream_lists.h"
 
 enum { ROUND = 512 };

@@ -31,7 +31,7 @@
 #include "core/array.h"
 #include "core/size_math.h"
 #include "replay/comparison.h"
-#include "replay/parameters.h"
+#include "core/parameters.h"
 
 enum { ROUND = 256 };
 static const uint64_t REGION_FIRST = UINT64_C(2) << 20;

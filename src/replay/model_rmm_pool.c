@@ -26,7 +26,7 @@
 #include "core/size_math.h"
 #include "replay/comparison.h"
 #include "replay/model_rmm.h"
-#include "replay/parameters.h"
+#include "core/parameters.h"
 #include "replay/rmm_pool.h"
 
 typedef struct rmm_pool {
