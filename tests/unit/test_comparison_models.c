@@ -323,7 +323,7 @@ static void wrong_arguments_are_named(void)
         {&alloti_model_rmm, "arena:size=1000", "1 MiB"},
         {&alloti_model_rmm, "binning:min=3MiB", "powers of two"},
         {&alloti_model_rmm, "binning:blocks=0", "blocks"},
-        {&alloti_model_rmm, "binning:upstream=sea", "pool or cuda"},
+        {&alloti_model_rmm, "binning:upstream=sea", "one of pool, cuda"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         scene s = open_scene(cases[i].ops, cases[i].argument, 0);
