@@ -8,11 +8,11 @@
  * "Clearly" is a factor of four in the mean of the logarithm. Where sizes and lifetimes have
  * nothing to do with each other no kind stands out, and this is first fit.
  *
- * Invariants: of a used range, links[0] is the number of the request that made it, links[1] its
- * kind.
+ * Invariant: of a used range, origins[] has the request that made it.
  */
 #include <stdlib.h>
 
+#include "core/table.h"
 #include "space/first_fit.h"
 #include "space/ranges.h"
 
@@ -31,8 +31,16 @@ typedef struct lifetime {
     uint32_t samples;
 } lifetime;
 
+/** Where a used range comes from. */
+typedef struct origin {
+    uint32_t request; /**< Its number. */
+    uint32_t kind;
+} origin;
+
 typedef struct adaptive_index {
     range_index by_offset;
+    origin *origins; /**< [range] */
+    uint64_t origins_capacity;
     lifetime all;
     lifetime kinds[KINDS];
 } adaptive_index;
@@ -53,6 +61,7 @@ static void fini(allot_space *space)
 {
     adaptive_index *const index = space->index;
     alloti_range_index_fini(&index->by_offset);
+    free(index->origins);
     free(index);
 }
 
@@ -65,6 +74,13 @@ static range_index *tree_of(const allot_space *space)
 static allot_status reserve(allot_space *space)
 {
     return alloti_range_index_reserve(tree_of(space), 2);
+}
+
+static allot_status reserve_ranges(allot_space *space, uint64_t count)
+{
+    adaptive_index *const index = space->index;
+    return alloti_table_reserve(&index->origins, &index->origins_capacity, count,
+                                sizeof *index->origins);
 }
 
 /** Fibonacci hashing (Knuth, The Art of Computer Programming, vol. 3, 6.4). */
@@ -97,7 +113,7 @@ static bool goes_soon(const adaptive_index *index, uint32_t kind)
 
 static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
 {
-    const adaptive_index *const index = space->index;
+    adaptive_index *const index = space->index;
     const uint32_t kind = kind_of(size, tag);
     uint64_t offset = 0;
     const uint32_t found = goes_soon(index, kind)
@@ -107,17 +123,17 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
         return ALLOT_NONE;
     }
     const uint32_t id = range_carve(&alloti_adaptive_ops, space, found, offset, size);
-    space->ranges[id].links[0] = (uint32_t)space->alloc_count;
-    space->ranges[id].links[1] = kind;
+    index->origins[id] = (origin){.request = (uint32_t)space->alloc_count, .kind = kind};
     return id;
 }
 
 static void release(allot_space *space, uint32_t id)
 {
     adaptive_index *const index = space->index;
-    const uint32_t lived = (uint32_t)space->alloc_count - space->ranges[id].links[0];
+    const origin from = index->origins[id];
+    const uint32_t lived = (uint32_t)space->alloc_count - from.request;
     const int32_t sample = scaled_log2(lived);
-    learn(&index->kinds[space->ranges[id].links[1]], sample, WEIGHT_LOG2);
+    learn(&index->kinds[from.kind], sample, WEIGHT_LOG2);
     learn(&index->all, sample, WEIGHT_ALL_LOG2);
     (void)range_merge(&alloti_adaptive_ops, space, id);
 }
@@ -157,10 +173,12 @@ static const char *check(const allot_space *space)
 }
 
 const space_ops alloti_adaptive_ops = {
+    .has_homes = true,
     .places = 2,
     .init = init,
     .fini = fini,
     .reserve = reserve,
+    .reserve_ranges = reserve_ranges,
     .round = range_round,
     .alloc = alloc,
     .free = release,

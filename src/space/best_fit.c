@@ -19,9 +19,9 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     (void)tag;
     uint64_t offset = 0;
     uint32_t id = alloti_range_index_smallest(space->index, size, 0);
-    while (id != ALLOT_NONE && !space_fits(&space->ranges[id], size, align, &offset)) {
-        const space_range *const range = &space->ranges[id];
-        id = alloti_range_index_smallest(space->index, range->size, range->offset + 1);
+    while (id != ALLOT_NONE && !space_fits(space, id, size, align, &offset)) {
+        id = alloti_range_index_smallest(space->index, range_size(space, id),
+                                         range_offset(space, id) + 1);
     }
     return id == ALLOT_NONE ? ALLOT_NONE
                             : range_carve(&alloti_best_fit_ops, space, id, offset, size);
@@ -46,6 +46,7 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
 }
 
 const space_ops alloti_best_fit_ops = {
+    .has_homes = true,
     .places = 2,
     .init = init,
     .fini = one_tree_fini,

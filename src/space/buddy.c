@@ -40,10 +40,10 @@ static void fini(allot_space *space)
     free(index);
 }
 
-static allot_status reserve(allot_space *space)
+static allot_status reserve_ranges(allot_space *space, uint64_t count)
 {
     buddy_index *const index = space->index;
-    return free_lists_reserve(&index->lists, space->ranges_capacity);
+    return free_lists_reserve(&index->lists, count);
 }
 
 static unsigned order_of(const allot_space *space, uint64_t size)
@@ -64,7 +64,7 @@ static bool round_up(const allot_space *space, uint64_t size, uint64_t *out)
 static void add(allot_space *space, uint32_t id)
 {
     buddy_index *const index = space->index;
-    const unsigned order = order_of(space, space->ranges[id].size);
+    const unsigned order = order_of(space, range_size(space, id));
     free_lists_add(&index->lists, order, id);
     index->orders |= UINT64_C(1) << order;
     space->free_count++;
@@ -73,7 +73,7 @@ static void add(allot_space *space, uint32_t id)
 static void take(allot_space *space, uint32_t id)
 {
     buddy_index *const index = space->index;
-    const unsigned order = order_of(space, space->ranges[id].size);
+    const unsigned order = order_of(space, range_size(space, id));
     const uint64_t is_empty = free_lists_remove(&index->lists, id);
     index->orders &= ~(is_empty << order);
     space->free_count--;
@@ -82,11 +82,11 @@ static void take(allot_space *space, uint32_t id)
 /** Halve a range that is in no list until it has this size; the upper halves become free. */
 static void halve(allot_space *space, uint32_t id, uint64_t size)
 {
-    while (space->ranges[id].size > size) {
-        const uint64_t half = space->ranges[id].size / 2;
-        space->ranges[id].size = half;
+    while (range_size(space, id) > size) {
+        const uint64_t half = range_size(space, id) / 2;
+        range_set_size(space, id, half);
         const uint32_t upper = range_insert(space, id, space->ranges[id].next,
-                                            space->ranges[id].offset + half, half, MARK_FREE);
+                                            range_offset(space, id) + half, half, MARK_FREE);
         add(space, upper);
     }
 }
@@ -111,21 +111,21 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
 static uint32_t free_buddy(const allot_space *space, uint32_t id)
 {
     const space_range *const range = &space->ranges[id];
-    const bool is_upper = (range->offset & range->size) != 0;
+    const uint64_t size = range_size(space, id);
+    const bool is_upper = (range_offset(space, id) & size) != 0;
     const uint32_t buddy = is_upper ? range->prev : range->next;
-    return space_is_free(space, buddy) && space->ranges[buddy].size == range->size ? buddy
-                                                                                   : ALLOT_NONE;
+    return space_is_free(space, buddy) && range_size(space, buddy) == size ? buddy : ALLOT_NONE;
 }
 
 static void release(allot_space *space, uint32_t id)
 {
     uint32_t buddy = ALLOT_NONE;
     while ((buddy = free_buddy(space, id)) != ALLOT_NONE) {
-        const bool is_upper = space->ranges[buddy].offset < space->ranges[id].offset;
+        const bool is_upper = range_offset(space, buddy) < range_offset(space, id);
         const uint32_t lower = is_upper ? buddy : id;
         const uint32_t upper = is_upper ? id : buddy;
         take(space, buddy);
-        space->ranges[lower].size *= 2;
+        range_set_size(space, lower, 2 * range_size(space, lower));
         range_drop(space, upper);
         id = lower;
     }
@@ -138,17 +138,17 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
     /* Growing merges with the upper buddy, again and again: first see whether all of them are
      * there. */
     uint32_t next = space->ranges[id].next;
-    for (uint64_t have = space->ranges[id].size; have < size; have *= 2) {
-        if ((space->ranges[id].offset & have) != 0 || !space_is_free(space, next) ||
-            space->ranges[next].size != have) {
+    for (uint64_t have = range_size(space, id); have < size; have *= 2) {
+        if ((range_offset(space, id) & have) != 0 || !space_is_free(space, next) ||
+            range_size(space, next) != have) {
             return false;
         }
         next = space->ranges[next].next;
     }
-    while (space->ranges[id].size < size) {
+    while (range_size(space, id) < size) {
         next = space->ranges[id].next;
         take(space, next);
-        space->ranges[id].size *= 2;
+        range_set_size(space, id, 2 * range_size(space, id));
         range_drop(space, next);
     }
     halve(space, id, size);
@@ -168,16 +168,16 @@ static allot_status set_capacity(allot_space *space, uint64_t capacity)
     uint64_t low = space->capacity;
     for (uint32_t id = space->last; id != ALLOT_NONE && low > capacity;
          id = space->ranges[id].prev) {
-        low = space->ranges[id].offset;
+        low = range_offset(space, id);
         if (!space_is_free(space, id)) {
             return alloti_fail(ALLOT_STATUS_BUSY,
                                "capacity %" PRIu64 ": a used range ends above it", capacity);
         }
     }
-    while (space->last != ALLOT_NONE && space->ranges[space->last].offset >= low &&
+    while (space->last != ALLOT_NONE && range_offset(space, space->last) >= low &&
            low < space->capacity) {
         const uint32_t last = space->last;
-        space->capacity = space->ranges[last].offset;
+        space->capacity = range_offset(space, last);
         take(space, last);
         range_drop(space, last);
     }
@@ -211,7 +211,7 @@ static const char *check(const allot_space *space)
             return "a list is no ring of free ranges";
         }
         for (; id != ALLOT_NONE; id = free_lists_next(&index->lists, id)) {
-            if (order_of(space, space->ranges[id].size) != order) {
+            if (order_of(space, range_size(space, id)) != order) {
                 return "a range is in the list of another order";
             }
             if (free_buddy(space, id) != ALLOT_NONE) {
@@ -220,8 +220,8 @@ static const char *check(const allot_space *space)
         }
     }
     for (uint32_t id = space->first; id != ALLOT_NONE; id = space->ranges[id].next) {
-        const space_range *const range = &space->ranges[id];
-        if (!alloti_is_pow2(range->size) || (range->offset & (range->size - 1)) != 0) {
+        const uint64_t size = range_size(space, id);
+        if (!alloti_is_pow2(size) || (range_offset(space, id) & (size - 1)) != 0) {
             return "a range is no power of two or not at a multiple of it";
         }
     }
@@ -233,7 +233,7 @@ const space_ops alloti_buddy_ops = {
     .has_own_merging = true,
     .init = init,
     .fini = fini,
-    .reserve = reserve,
+    .reserve_ranges = reserve_ranges,
     .round = round_up,
     .alloc = alloc,
     .free = release,

@@ -19,15 +19,15 @@ static allot_status wrong(uint32_t id, const char *text)
 static allot_status check_range(const allot_space *space, uint32_t id, uint32_t prev, sums *s)
 {
     const space_range *const range = &space->ranges[id];
-    const uint64_t granule = UINT64_C(1) << space->granule_log2;
     if (range->prev != prev) {
         return wrong(id, "prev is not the one before");
     }
-    if (range->offset != s->end) {
+    const uint64_t size = range_size(space, id);
+    if (range_offset(space, id) != s->end) {
         return wrong(id, "does not begin where the one before ends");
     }
-    if (range->size == 0 || ((range->size | range->offset) & (granule - 1)) != 0) {
-        return wrong(id, "is no whole number of granules");
+    if (size == 0) {
+        return wrong(id, "is empty");
     }
     if (space_is_used(space, id) == space_is_free(space, id)) {
         return wrong(id, "is not either used or free");
@@ -35,8 +35,8 @@ static allot_status check_range(const allot_space *space, uint32_t id, uint32_t 
     if (!space->ops->has_own_merging && space_can_merge(space, prev, id)) {
         return wrong(id, "should be one with the one before");
     }
-    s->end += range->size;
-    s->used += space_is_used(space, id) ? range->size : 0;
+    s->end += size;
+    s->used += space_is_used(space, id) ? size : 0;
     s->used_count += space_is_used(space, id) ? 1 : 0;
     s->free_count += space_is_free(space, id) ? 1 : 0;
     return ALLOT_STATUS_OK;

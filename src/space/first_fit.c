@@ -41,6 +41,7 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
 }
 
 const space_ops alloti_first_fit_ops = {
+    .has_homes = true,
     .places = 2,
     .init = init,
     .fini = one_tree_fini,

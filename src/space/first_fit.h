@@ -10,8 +10,8 @@ static inline uint32_t first_fit_lowest(const range_index *index, const allot_sp
                                         uint64_t size, uint64_t align, uint64_t *offset)
 {
     uint32_t id = alloti_range_index_lowest(index, 0, size);
-    while (id != ALLOT_NONE && !space_fits(&space->ranges[id], size, align, offset)) {
-        id = alloti_range_index_lowest(index, space->ranges[id].offset + 1, size);
+    while (id != ALLOT_NONE && !space_fits(space, id, size, align, offset)) {
+        id = alloti_range_index_lowest(index, range_offset(space, id) + 1, size);
     }
     return id;
 }
@@ -22,12 +22,11 @@ static inline uint32_t first_fit_highest(const range_index *index, const allot_s
 {
     uint32_t id = alloti_range_index_highest(index, UINT64_MAX, size);
     while (id != ALLOT_NONE) {
-        const space_range *const range = &space->ranges[id];
-        *offset = alloti_align_down(range->offset + range->size - size, align);
-        if (*offset >= range->offset) {
+        *offset = alloti_align_down(range_end(space, id) - size, align);
+        if (*offset >= range_offset(space, id)) {
             break;
         }
-        id = alloti_range_index_highest(index, range->offset, size);
+        id = alloti_range_index_highest(index, range_offset(space, id), size);
     }
     return id;
 }

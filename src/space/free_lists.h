@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "core/array.h"
+#include "core/table.h"
 #include "space/space.h"
 
 typedef struct free_link {
@@ -32,7 +32,7 @@ ALLOT_NODISCARD static inline allot_status free_lists_reserve(free_lists *lists,
     const uint64_t need = lists->head_count + ranges;
     return need <= lists->capacity
                ? ALLOT_STATUS_OK
-               : alloti_array_reserve(&lists->links, &lists->capacity, need, sizeof *lists->links);
+               : alloti_table_reserve(&lists->links, &lists->capacity, need, sizeof *lists->links);
 }
 
 ALLOT_NODISCARD static inline allot_status free_lists_init(free_lists *lists, uint32_t head_count)

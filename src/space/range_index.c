@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
+#include "core/table.h"
 
 enum { HALF = RANGE_NODE_MAX / 2 };
 
@@ -36,7 +36,7 @@ allot_status alloti_range_index_reserve(range_index *index, uint32_t count)
     if (index->free_count >= need || index->used + need <= index->capacity) {
         return ALLOT_STATUS_OK;
     }
-    return alloti_array_reserve(&index->nodes, &index->capacity, index->used + need,
+    return alloti_table_reserve(&index->nodes, &index->capacity, index->used + need,
                                 sizeof *index->nodes);
 }
 
@@ -244,10 +244,10 @@ uint64_t alloti_range_index_largest(const range_index *index)
 
 static range_entry entry_for(const range_index *index, const allot_space *space, uint32_t id)
 {
-    const space_range *const range = &space->ranges[id];
-    return index->is_by_size
-               ? (range_entry){.first = range->size, .second = range->offset, .ref = id}
-               : (range_entry){.first = range->offset, .second = range->size, .ref = id};
+    const uint64_t offset = range_offset(space, id);
+    const uint64_t size = range_size(space, id);
+    return index->is_by_size ? (range_entry){.first = size, .second = offset, .ref = id}
+                             : (range_entry){.first = offset, .second = size, .ref = id};
 }
 
 /** What a parent says of a node. */
@@ -289,7 +289,7 @@ static void set_home(range_index *index, allot_space *space, uint32_t node, uint
 {
     const range_node *const n = &index->nodes[node];
     if (n->level == 0) {
-        space->ranges[n->ref[at]].links[0] = node;
+        space->homes[n->ref[at]] = node;
     } else {
         index->nodes[n->ref[at]].parent = node;
     }
@@ -404,7 +404,7 @@ void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t 
 
 void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t id)
 {
-    uint32_t node = space->ranges[id].links[0];
+    uint32_t node = space->homes[id];
     uint32_t ref = id;
     for (;;) {
         range_node *const n = &index->nodes[node];
@@ -433,7 +433,7 @@ void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t 
 
 void alloti_range_index_change(range_index *index, allot_space *space, uint32_t id)
 {
-    const uint32_t node = space->ranges[id].links[0];
+    const uint32_t node = space->homes[id];
     range_node *const n = &index->nodes[node];
     const uint32_t at = place_of(n, id);
     const range_entry entry = entry_for(index, space, id);
@@ -452,7 +452,7 @@ static bool entry_is_right(const range_index *index, const allot_space *space, u
     if (n->level == 0) {
         const range_entry own = entry_for(index, space, n->ref[at]);
         return own.first == n->first[at] && own.second == n->second[at] &&
-               space->ranges[own.ref].links[0] == node && space_is_free(space, own.ref);
+               space->homes[own.ref] == node && space_is_free(space, own.ref);
     }
     const range_entry below = summary_of(index, n->ref[at]);
     return n->first[at] == below.first && n->second[at] == below.second &&

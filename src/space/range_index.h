@@ -9,7 +9,7 @@
  *
  * Wide nodes, because a descent costs as many cache misses as the tree has levels: three or four at
  * 100,000 ranges, where a binary tree has seventeen. And no descent where it can be avoided: each
- * range knows its leaf (links[0]) and each node its parent, so removing and changing, which is what
+ * range knows its leaf (`homes`) and each node its parent, so removing and changing, which is what
  * most requests and releases do, begin at the leaf and go up only if its smallest key or its
  * largest size changed.
  *

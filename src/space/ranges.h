@@ -24,8 +24,8 @@ static inline uint32_t range_insert(allot_space *space, uint32_t prev, uint32_t 
         id = space->count++;
     }
     space_range *const range = &space->ranges[id];
-    range->offset = offset;
-    range->size = size;
+    range_set_offset(space, id, offset);
+    range_set_size(space, id, size);
     range->prev = prev;
     range->next = next;
     space->marks[id] = mark;
@@ -59,8 +59,8 @@ static inline uint8_t zone_mark(const allot_space *space, uint32_t id)
 static inline uint32_t range_carve(const space_ops *ops, allot_space *space, uint32_t id,
                                    uint64_t offset, uint64_t size)
 {
-    const uint64_t old_offset = space->ranges[id].offset;
-    const uint64_t old_size = space->ranges[id].size;
+    const uint64_t old_offset = range_offset(space, id);
+    const uint64_t old_size = range_size(space, id);
     const uint64_t front = offset - old_offset;
     const uint64_t back = old_size - front - size;
     const uint8_t zone = zone_mark(space, id);
@@ -75,13 +75,13 @@ static inline uint32_t range_carve(const space_ops *ops, allot_space *space, uin
         used = range_insert(space, space->ranges[id].prev, id, offset, size,
                             (uint8_t)(zone | MARK_USED | chunk));
         space->marks[id] = (uint8_t)(space->marks[id] & ~MARK_CHUNK);
-        space->ranges[id].offset = offset + size;
-        space->ranges[id].size = back;
+        range_set_offset(space, id, offset + size);
+        range_set_size(space, id, back);
         ops->change(space, id, old_offset, old_size);
     } else {
         used = range_insert(space, id, space->ranges[id].next, offset, size,
                             (uint8_t)(zone | MARK_USED));
-        space->ranges[id].size = front;
+        range_set_size(space, id, front);
         ops->change(space, id, old_offset, old_size);
         if (back != 0) {
             const uint32_t rest = range_insert(space, used, space->ranges[used].next, offset + size,
@@ -93,6 +93,12 @@ static inline uint32_t range_carve(const space_ops *ops, allot_space *space, uin
     return used;
 }
 
+/** Have a range fetched that may be asked next. */
+static inline void range_prefetch(const allot_space *space, uint32_t id)
+{
+    __builtin_prefetch(&space->ranges[id == ALLOT_NONE ? 0 : id]);
+}
+
 /** Make a used range free, merged with its neighbours; returns what it is part of now. */
 static inline uint32_t range_merge(const space_ops *ops, allot_space *space, uint32_t id)
 {
@@ -100,28 +106,29 @@ static inline uint32_t range_merge(const space_ops *ops, allot_space *space, uin
     space_range *const range = &space->ranges[id];
     const uint32_t prev = range->prev;
     const uint32_t next = range->next;
+    range_prefetch(space, prev);
+    range_prefetch(space, next);
     const bool with_prev = space_can_merge(space, prev, id);
     const bool with_next = space_can_merge(space, id, next);
     if (with_prev) {
-        space_range *const before = &space->ranges[prev];
-        const uint64_t old_size = before->size;
-        before->size += range->size;
+        const uint64_t old_size = range_size(space, prev);
+        uint64_t more = range_size(space, id);
         if (with_next) {
             ops->remove(space, next);
-            before->size += space->ranges[next].size;
+            more += range_size(space, next);
             range_drop(space, next);
             space->free_count--;
         }
         range_drop(space, id);
-        ops->change(space, prev, before->offset, old_size);
+        range_set_size(space, prev, old_size + more);
+        ops->change(space, prev, range_offset(space, prev), old_size);
         return prev;
     }
     if (with_next) {
-        space_range *const after = &space->ranges[next];
-        const uint64_t old_offset = after->offset;
-        const uint64_t old_size = after->size;
-        after->offset = range->offset;
-        after->size += range->size;
+        const uint64_t old_offset = range_offset(space, next);
+        const uint64_t old_size = range_size(space, next);
+        range_set_offset(space, next, range_offset(space, id));
+        range_set_size(space, next, old_size + range_size(space, id));
         space->marks[next] |= space->marks[id] & MARK_CHUNK;
         range_drop(space, id);
         ops->change(space, next, old_offset, old_size);
@@ -148,16 +155,15 @@ static inline bool has_free_after(const allot_space *space, uint32_t id)
 
 static inline void cut_end(const space_ops *ops, allot_space *space, uint32_t id, uint64_t size)
 {
-    space_range *const range = &space->ranges[id];
-    const uint64_t cut = range->size - size;
-    const uint64_t at = range->offset + size;
-    const uint32_t next = range->next;
-    range->size = size;
+    const uint64_t cut = range_size(space, id) - size;
+    const uint64_t at = range_offset(space, id) + size;
+    const uint32_t next = space->ranges[id].next;
+    range_set_size(space, id, size);
     if (has_free_after(space, id)) {
-        const uint64_t old_offset = space->ranges[next].offset;
-        const uint64_t old_size = space->ranges[next].size;
-        space->ranges[next].offset = at;
-        space->ranges[next].size += cut;
+        const uint64_t old_offset = range_offset(space, next);
+        const uint64_t old_size = range_size(space, next);
+        range_set_offset(space, next, at);
+        range_set_size(space, next, old_size + cut);
         ops->change(space, next, old_offset, old_size);
         return;
     }
@@ -171,17 +177,17 @@ static inline void cut_end(const space_ops *ops, allot_space *space, uint32_t id
 static inline bool range_resize(const space_ops *ops, allot_space *space, uint32_t id,
                                 uint64_t size)
 {
-    const uint64_t old = space->ranges[id].size;
+    const uint64_t old = range_size(space, id);
     if (size < old) {
         cut_end(ops, space, id, size);
     } else if (size > old) {
         const uint32_t next = space->ranges[id].next;
         const uint64_t more = size - old;
-        if (!has_free_after(space, id) || space->ranges[next].size < more) {
+        if (!has_free_after(space, id) || range_size(space, next) < more) {
             return false;
         }
-        const uint32_t taken = range_carve(ops, space, next, space->ranges[next].offset, more);
-        space->ranges[id].size = size;
+        const uint32_t taken = range_carve(ops, space, next, range_offset(space, next), more);
+        range_set_size(space, id, size);
         range_drop(space, taken);
     }
     return true;

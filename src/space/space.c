@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/options.h"
+#include "core/table.h"
 
 #define CAPACITY_MAX (UINT64_C(1) << 63)
 
@@ -53,24 +53,66 @@ allot_status allot_space_strategy_parse(const char *text, allot_space_strategy *
 
 /* ---- creating ---- */
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t rooms(const allot_space *space)
+{
+    const uint64_t both = smaller(space->ranges_capacity, space->marks_capacity);
+    const uint64_t homes = space->homes == NULL ? both : smaller(both, space->homes_capacity);
+    return space->uppers == NULL ? homes : smaller(homes, space->uppers_capacity);
+}
+
 static allot_status grow_table(allot_space *space)
 {
     const uint64_t need = (uint64_t)space->count + space->ops->places;
     if (need >= ALLOT_NONE) {
         return alloti_fail(ALLOT_STATUS_HOST_MEMORY, "a space has at most 2^32 - 1 ranges");
     }
-    const allot_status status =
-        alloti_array_reserve(&space->marks, &space->marks_capacity, need, sizeof *space->marks);
-    return status != ALLOT_STATUS_OK ? status
-                                     : alloti_array_reserve(&space->ranges, &space->ranges_capacity,
-                                                            need, sizeof *space->ranges);
+    allot_status status =
+        alloti_table_reserve(&space->ranges, &space->ranges_capacity, need, sizeof *space->ranges);
+    if (status == ALLOT_STATUS_OK) {
+        status =
+            alloti_table_reserve(&space->marks, &space->marks_capacity, need, sizeof *space->marks);
+    }
+    if (status == ALLOT_STATUS_OK && space->uppers != NULL) {
+        status = alloti_table_reserve(&space->uppers, &space->uppers_capacity, need,
+                                      sizeof *space->uppers);
+    }
+    if (status == ALLOT_STATUS_OK && space->ops->has_homes) {
+        status =
+            alloti_table_reserve(&space->homes, &space->homes_capacity, need, sizeof *space->homes);
+    }
+    if (status == ALLOT_STATUS_OK && space->ops->reserve_ranges != NULL) {
+        status = space->ops->reserve_ranges(space, space->ranges_capacity);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        space->room = rooms(space);
+    }
+    return status;
+}
+
+/** Begin to keep upper halves if a capacity, in bytes, has 2^32 granules or more. */
+static allot_status reserve_uppers(allot_space *space, uint64_t capacity)
+{
+    if (capacity >> space->granule_log2 <= UINT32_MAX || space->uppers != NULL) {
+        return ALLOT_STATUS_OK;
+    }
+    const allot_status status = alloti_table_reserve(&space->uppers, &space->uppers_capacity,
+                                                     space->room, sizeof *space->uppers);
+    if (status == ALLOT_STATUS_OK) {
+        memset(space->uppers, 0, (size_t)space->uppers_capacity * sizeof *space->uppers);
+    }
+    return status;
 }
 
 /** Room for what one call enters, so that nothing can fail once something has changed. */
 static inline allot_status reserve(allot_space *space)
 {
     const uint32_t places = space->ops->places;
-    if (space->unused_count < places && space->count + (uint64_t)places > space->ranges_capacity) {
+    if (space->unused_count < places && space->count + (uint64_t)places > space->room) {
         const allot_status status = grow_table(space);
         if (status != ALLOT_STATUS_OK) {
             return status;
@@ -129,6 +171,8 @@ void allot_space_destroy(allot_space *space)
     }
     free(space->ranges);
     free(space->marks);
+    free(space->uppers);
+    free(space->homes);
     free(space);
 }
 
@@ -150,10 +194,10 @@ static allot_status refuse(allot_space *space, uint64_t size, uint64_t align)
                        allot_space_largest_free(space));
 }
 
-static void count_used(allot_space *space, const space_range *range)
+static void count_used(allot_space *space, uint32_t id)
 {
-    space->size_used += range->size;
-    const uint64_t end = range->offset + range->size;
+    space->size_used += range_size(space, id);
+    const uint64_t end = range_end(space, id);
     if (space->size_used > space->size_used_peak) {
         space->size_used_peak = space->size_used;
     }
@@ -164,8 +208,8 @@ static void count_used(allot_space *space, const space_range *range)
 
 static allot_range view(const allot_space *space, uint32_t id)
 {
-    return (allot_range){.offset = space->ranges[id].offset,
-                         .size = space->ranges[id].size,
+    return (allot_range){.offset = range_offset(space, id),
+                         .size = range_size(space, id),
                          .id = id,
                          .is_free = (space->marks[id] & MARK_FREE) != 0};
 }
@@ -195,7 +239,7 @@ allot_status allot_space_alloc(allot_space *space, uint64_t size, uint64_t align
     }
     space->used_count++;
     space->alloc_count++;
-    count_used(space, &space->ranges[id]);
+    count_used(space, id);
     *out = view(space, id);
     return ALLOT_STATUS_OK;
 }
@@ -215,7 +259,7 @@ allot_status allot_space_free(allot_space *space, uint32_t id)
         return status;
     }
     space->used_count--;
-    space->size_used -= space->ranges[id].size;
+    space->size_used -= range_size(space, id);
     space->ops->free(space, id);
     return ALLOT_STATUS_OK;
 }
@@ -233,7 +277,7 @@ allot_status allot_space_resize(allot_space *space, uint32_t id, uint64_t size)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    const uint64_t old = space->ranges[id].size;
+    const uint64_t old = range_size(space, id);
     if (!space->ops->round(space, size, &rounded) || !space->ops->resize(space, id, rounded)) {
         return alloti_fail(ALLOT_STATUS_FRAGMENTED,
                            "range %" PRIu32 " of %" PRIu64 " bytes cannot have %" PRIu64
@@ -241,7 +285,7 @@ allot_status allot_space_resize(allot_space *space, uint32_t id, uint64_t size)
                            id, old, size);
     }
     space->size_used -= old;
-    count_used(space, &space->ranges[id]);
+    count_used(space, id);
     return ALLOT_STATUS_OK;
 }
 
@@ -261,7 +305,7 @@ static uint64_t used_end(const allot_space *space)
 {
     uint64_t end = space->capacity;
     for (uint32_t id = space->last; space_is_free(space, id); id = space->ranges[id].prev) {
-        end = space->ranges[id].offset;
+        end = range_offset(space, id);
     }
     return end;
 }
@@ -269,7 +313,7 @@ static uint64_t used_end(const allot_space *space)
 /** Cut off what lies above; there are several free ranges where zones keep them apart. */
 static void shrink(allot_space *space, uint64_t capacity)
 {
-    while (space->last != ALLOT_NONE && space->ranges[space->last].offset >= capacity) {
+    while (space->last != ALLOT_NONE && range_offset(space, space->last) >= capacity) {
         const uint32_t last = space->last;
         space->ops->remove(space, last);
         range_drop(space, last);
@@ -277,11 +321,11 @@ static void shrink(allot_space *space, uint64_t capacity)
     }
     space->capacity = capacity;
     if (space->last != ALLOT_NONE) {
-        space_range *const range = &space->ranges[space->last];
-        const uint64_t old_size = range->size;
-        range->size = capacity - range->offset;
-        if (range->size != old_size) {
-            space->ops->change(space, space->last, range->offset, old_size);
+        const uint64_t offset = range_offset(space, space->last);
+        const uint64_t old_size = range_size(space, space->last);
+        if (capacity - offset != old_size) {
+            range_set_size(space, space->last, capacity - offset);
+            space->ops->change(space, space->last, offset, old_size);
         }
     }
 }
@@ -291,7 +335,10 @@ allot_status allot_space_set_capacity(allot_space *space, uint64_t capacity)
     if (capacity > CAPACITY_MAX) {
         return alloti_fail(ALLOT_STATUS_INVALID, "capacity %" PRIu64 ": above 2^63", capacity);
     }
-    const allot_status status = reserve(space);
+    allot_status status = reserve(space);
+    if (status == ALLOT_STATUS_OK) {
+        status = reserve_uppers(space, capacity);
+    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }

@@ -6,10 +6,12 @@
  *
  *     [used 0][free 3][used 1][used 7][free 2] ... capacity
  *
- * A range is one record of 32 bytes, so that it never straddles two cache lines; what neighbours
- * ask of each other most, whether they are free, lies apart in one byte each (`marks`), which for
- * 300,000 ranges stays in the second-level cache. Ids are places in the table; unused places form a
- * list.
+ * A range is one record of 16 bytes, four to a cache line, because at 300,000 ranges a release
+ * waits for memory and for little else. So offset and size are counted in granules and have 32
+ * bits; in a space of more granules (1 TiB, if they have 256 bytes) their upper halves lie in a
+ * table of their own, `uppers`, which is NULL in all others. What neighbours ask of each other
+ * most, whether they are free, lies apart in one byte each (`marks`), which stays in the
+ * second-level cache. Ids are places in the table; unused places form a list.
  *
  * A strategy keeps the free ranges in an index of its own and is asked through space_ops. Zones are
  * for strategies that keep apart what would otherwise be neighbours: free ranges merge only within
@@ -27,14 +29,19 @@
 #include "core/size_math.h"
 #include "core/status.h"
 
-/** links[] belongs to the strategy's index while the range is free. */
+/** What of a range is read at random: see range_offset() and range_size(). */
 typedef struct space_range {
-    uint64_t offset;
-    uint64_t size;
+    uint32_t offset; /**< Granules, the lower half. */
+    uint32_t size;
     uint32_t prev; /**< By offset; ALLOT_NONE at the ends. */
     uint32_t next; /**< Of an unused place: the next unused one. */
-    uint32_t links[2];
 } space_range;
+
+/** The upper halves. */
+typedef struct space_upper {
+    uint32_t offset;
+    uint32_t size;
+} space_upper;
 
 enum {
     MARK_USED = 1,
@@ -48,11 +55,15 @@ typedef struct space_ops {
     uint32_t places;
     /** Free neighbours may stay apart: merging has rules of its own, which `check` tests. */
     bool has_own_merging;
+    /** Ranges remember a place in the index, in `homes`. */
+    bool has_homes;
     /** Make the index; the table is empty. */
     allot_status (*init)(allot_space *space, const allot_space_options *options);
     void (*fini)(allot_space *space);
-    /** (optional) Room in the index for as many; default: it needs none. */
+    /** (optional) Room in the index for what one call enters; default: it needs none. */
     allot_status (*reserve)(allot_space *space);
+    /** (optional) Room for so many ranges in tables of the index; default: it has none. */
+    allot_status (*reserve_ranges)(allot_space *space, uint64_t count);
     /** Sizes that the strategy hands out; false on overflow. */
     bool (*round)(const allot_space *space, uint64_t size, uint64_t *out);
     /** A used range, or ALLOT_NONE. Room was reserved. */
@@ -90,8 +101,13 @@ struct allot_space {
     uint64_t ranges_capacity;
     uint8_t *marks;
     uint64_t marks_capacity;
-    uint32_t count;        /**< Places that were ever used. */
-    uint32_t unused;       /**< First of the list; ALLOT_NONE: none. */
+    space_upper *uppers; /**< NULL while the capacity is below 2^32 granules. */
+    uint64_t uppers_capacity;
+    uint32_t *homes; /**< The index's own, of ranges that are in it; NULL unless ops->has_homes. */
+    uint64_t homes_capacity;
+    uint64_t room;   /**< Ranges that all of these tables, and those of the index, have room for. */
+    uint32_t count;  /**< Places that were ever used. */
+    uint32_t unused; /**< First of the list; ALLOT_NONE: none. */
     uint32_t unused_count; /**< In that list. */
     uint32_t first;        /**< ALLOT_NONE in a space of no capacity. */
     uint32_t last;
@@ -104,6 +120,42 @@ struct allot_space {
     uint64_t alloc_count;
     uint64_t failed_count;
 };
+
+/** Bytes. */
+static inline uint64_t range_offset(const allot_space *space, uint32_t id)
+{
+    const uint64_t upper = space->uppers == NULL ? 0 : (uint64_t)space->uppers[id].offset << 32;
+    return (upper | space->ranges[id].offset) << space->granule_log2;
+}
+
+static inline uint64_t range_size(const allot_space *space, uint32_t id)
+{
+    const uint64_t upper = space->uppers == NULL ? 0 : (uint64_t)space->uppers[id].size << 32;
+    return (upper | space->ranges[id].size) << space->granule_log2;
+}
+
+static inline uint64_t range_end(const allot_space *space, uint32_t id)
+{
+    return range_offset(space, id) + range_size(space, id);
+}
+
+static inline void range_set_offset(allot_space *space, uint32_t id, uint64_t offset)
+{
+    const uint64_t granules = offset >> space->granule_log2;
+    space->ranges[id].offset = (uint32_t)granules;
+    if (space->uppers != NULL) {
+        space->uppers[id].offset = (uint32_t)(granules >> 32);
+    }
+}
+
+static inline void range_set_size(allot_space *space, uint32_t id, uint64_t size)
+{
+    const uint64_t granules = size >> space->granule_log2;
+    space->ranges[id].size = (uint32_t)granules;
+    if (space->uppers != NULL) {
+        space->uppers[id].size = (uint32_t)(granules >> 32);
+    }
+}
 
 static inline bool space_is_free(const allot_space *space, uint32_t id)
 {
@@ -133,12 +185,13 @@ static inline bool space_can_merge(const allot_space *space, uint32_t left, uint
 }
 
 /** Whether a range can hold an aligned request, and where it then begins. */
-static inline bool space_fits(const space_range *range, uint64_t size, uint64_t align,
+static inline bool space_fits(const allot_space *space, uint32_t id, uint64_t size, uint64_t align,
                               uint64_t *offset)
 {
-    const uint64_t begin = (range->offset + align - 1) & ~(align - 1);
+    const uint64_t begin = (range_offset(space, id) + align - 1) & ~(align - 1);
+    const uint64_t front = begin - range_offset(space, id);
     *offset = begin;
-    return begin - range->offset <= range->size && range->size - (begin - range->offset) >= size;
+    return front <= range_size(space, id) && range_size(space, id) - front >= size;
 }
 
 #endif /* ALLOTI_SPACE_SPACE_H */

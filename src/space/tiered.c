@@ -218,6 +218,7 @@ static const char *check(const allot_space *space)
 }
 
 const space_ops alloti_tiered_ops = {
+    .has_homes = true,
     .places = 4,
     .init = init,
     .fini = fini,

@@ -61,10 +61,10 @@ static void fini(allot_space *space)
     free(index);
 }
 
-static allot_status reserve(allot_space *space)
+static allot_status reserve_ranges(allot_space *space, uint64_t count)
 {
     tlsf_index *const index = space->index;
-    return free_lists_reserve(&index->lists, space->ranges_capacity);
+    return free_lists_reserve(&index->lists, count);
 }
 
 static uint64_t granules_of(const allot_space *space, uint64_t size)
@@ -89,12 +89,12 @@ static void take_from(tlsf_index *index, uint32_t class, uint32_t id)
 
 static void add(allot_space *space, uint32_t id)
 {
-    add_to(space->index, class_of(granules_of(space, space->ranges[id].size)), id);
+    add_to(space->index, class_of(granules_of(space, range_size(space, id))), id);
 }
 
 static void take(allot_space *space, uint32_t id)
 {
-    take_from(space->index, class_of(granules_of(space, space->ranges[id].size)), id);
+    take_from(space->index, class_of(granules_of(space, range_size(space, id))), id);
 }
 
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
@@ -128,7 +128,7 @@ static uint32_t look_through(const allot_space *space, uint64_t size, uint64_t a
     const tlsf_index *const index = space->index;
     for (uint32_t class = class_of(granules_of(space, size)); class < FIRST * SECOND; class ++) {
         uint32_t id = free_lists_first(&index->lists, class);
-        while (id != ALLOT_NONE && !space_fits(&space->ranges[id], size, align, offset)) {
+        while (id != ALLOT_NONE && !space_fits(space, id, size, align, offset)) {
             id = free_lists_next(&index->lists, id);
         }
         if (id != ALLOT_NONE) {
@@ -146,7 +146,7 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     uint64_t enough = 0;
     uint64_t offset = 0;
     uint32_t id = free_lists_first(&index->lists, class_of(granules_of(space, size)));
-    if (id != ALLOT_NONE && space_fits(&space->ranges[id], size, align, &offset)) {
+    if (id != ALLOT_NONE && space_fits(space, id, size, align, &offset)) {
         return range_carve(&alloti_tlsf_ops, space, id, offset, size);
     }
     id = alloti_add(size, slack, &enough)
@@ -155,7 +155,7 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     if (id == ALLOT_NONE) {
         id = look_through(space, size, align, &offset);
     } else {
-        (void)space_fits(&space->ranges[id], size, align, &offset);
+        (void)space_fits(space, id, size, align, &offset);
     }
     return id == ALLOT_NONE ? ALLOT_NONE : range_carve(&alloti_tlsf_ops, space, id, offset, size);
 }
@@ -181,7 +181,7 @@ static uint64_t largest(const allot_space *space)
     const uint32_t class = first * SECOND + alloti_log2(index->second[first]);
     for (uint32_t id = free_lists_first(&index->lists, class); id != ALLOT_NONE;
          id = free_lists_next(&index->lists, id)) {
-        size = space->ranges[id].size > size ? space->ranges[id].size : size;
+        size = range_size(space, id) > size ? range_size(space, id) : size;
     }
     return size;
 }
@@ -201,7 +201,7 @@ static const char *check(const allot_space *space)
             return "a list is no ring of free ranges";
         }
         for (; id != ALLOT_NONE; id = free_lists_next(&index->lists, id)) {
-            if (class_of(granules_of(space, space->ranges[id].size)) != class) {
+            if (class_of(granules_of(space, range_size(space, id))) != class) {
                 return "a range is in the list of another class";
             }
         }
@@ -213,7 +213,7 @@ const space_ops alloti_tlsf_ops = {
     .places = 2,
     .init = init,
     .fini = fini,
-    .reserve = reserve,
+    .reserve_ranges = reserve_ranges,
     .round = range_round,
     .alloc = alloc,
     .free = release,

@@ -11,7 +11,7 @@
 #include "core/size_math.h"
 #include "support/check.h"
 
-enum { GRANULE = 256, RANGES_MAX = 4096, STEPS = 20000 };
+enum { GRANULE = 256, RANGES_MAX = 4096, STEPS = 20000, WIDE_LOG2 = 24 };
 
 typedef struct slow_range {
     uint64_t offset, size;
@@ -119,6 +119,7 @@ typedef struct pair {
     slow_space *slow;
     uint64_t random;
     uint64_t capacity;
+    unsigned scale_log2; /**< Of all sizes. */
     uint32_t ids[RANGES_MAX];
     size_t id_count;
 } pair;
@@ -160,7 +161,7 @@ static void compare(const pair *p)
     CHECK_EQ(at, p->slow->count);
 }
 
-static uint64_t random_size(pair *p)
+static uint64_t random_bytes(pair *p)
 {
     switch (check_random_range(&p->random, 0, 9)) {
     case 0:
@@ -168,18 +169,23 @@ static uint64_t random_size(pair *p)
     case 1:
         return GRANULE * check_random_range(&p->random, 1, 4);
     case 2:
-        return p->capacity / check_random_range(&p->random, 1, 8);
+        return (p->capacity >> p->scale_log2) / check_random_range(&p->random, 1, 8);
     default:
         return check_random_range(&p->random, 1,
                                   UINT64_C(1) << check_random_range(&p->random, 9, 16));
     }
 }
 
+static uint64_t random_size(pair *p)
+{
+    return random_bytes(p) << p->scale_log2;
+}
+
 static uint64_t random_align(pair *p)
 {
     return check_random_range(&p->random, 0, 3) != 0
                ? 0
-               : UINT64_C(1) << check_random_range(&p->random, 0, 15);
+               : UINT64_C(1) << (check_random_range(&p->random, 0, 15) + p->scale_log2);
 }
 
 static uint64_t rounded(const pair *p, uint64_t size)
@@ -282,7 +288,7 @@ static void step_resize(pair *p)
 static void step_capacity(pair *p)
 {
     slow_space *const slow = p->slow;
-    const uint64_t wanted = check_random_range(&p->random, 0, UINT64_C(1) << 22);
+    const uint64_t wanted = check_random_range(&p->random, 0, UINT64_C(1) << 22) << p->scale_log2;
     const uint64_t capacity = wanted / GRANULE * GRANULE;
     const slow_range *const last = slow->count == 0 ? NULL : &slow->ranges[slow->count - 1];
     const uint64_t used_end = last == NULL ? 0 : is_free(last) ? last->offset : p->capacity;
@@ -304,11 +310,13 @@ static void step_capacity(pair *p)
     p->capacity = capacity;
 }
 
-static void run(allot_space_strategy strategy, uint64_t capacity, uint64_t seed)
+static void run(allot_space_strategy strategy, uint64_t capacity, unsigned scale_log2,
+                uint64_t seed)
 {
+    const uint64_t unit = UINT64_C(1) << scale_log2;
     const allot_space_options options = {.struct_size = sizeof options,
                                          .strategy = strategy,
-                                         .tier_sizes = {2048, 8192, 32768},
+                                         .tier_sizes = {2048 * unit, 8192 * unit, 32768 * unit},
                                          .chunk_factor = 8};
     pair *const p = calloc(1, sizeof *p);
     slow_space *const slow = calloc(1, sizeof *slow);
@@ -316,6 +324,7 @@ static void run(allot_space_strategy strategy, uint64_t capacity, uint64_t seed)
     p->slow = slow;
     slow->strategy = strategy;
     p->random = seed;
+    p->scale_log2 = scale_log2;
     p->capacity = capacity / GRANULE * GRANULE;
     REQUIRE_OK(allot_space_create(capacity, &options, &p->space));
     if (p->capacity != 0) {
@@ -359,8 +368,11 @@ static void run_all(allot_space_strategy strategy)
 {
     static const uint64_t capacities[] = {0, 1, 256, 1000000, UINT64_C(1) << 20, 3 << 19};
     for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
-        run(strategy, capacities[i], check_seed() + i);
+        run(strategy, capacities[i], 0, check_seed() + i);
     }
+    /* More than 2^32 granules, and sizes of more. */
+    run(strategy, UINT64_C(1) << (20 + WIDE_LOG2), WIDE_LOG2, check_seed());
+    run(strategy, 0, WIDE_LOG2, check_seed() + 1);
 }
 
 static void first_fit_takes_the_lowest(void)

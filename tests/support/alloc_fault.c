@@ -12,9 +12,11 @@
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
 /* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 static atomic_uint_fast64_t left; /* allocations up to and including the one that fails; 0: none */
@@ -45,6 +47,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
     return is_to_fail() ? NULL : __real_realloc(old, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+    return is_to_fail() ? NULL : __real_aligned_alloc(align, size);
 }
 
 void alloc_fault_arm(uint64_t nth)

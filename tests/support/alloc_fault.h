@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Lets the n-th allocation of host memory fail. A test that is added with FAULTS is linked so that
- * malloc, calloc and realloc of the test and of the library pass through here; what shared
- * libraries allocate for themselves does not.
+ * malloc, calloc, realloc and aligned_alloc of the test and of the library pass through here; what
+ * shared libraries allocate for themselves does not.
  */
 #ifndef ALLOC_FAULT_H
 #define ALLOC_FAULT_H

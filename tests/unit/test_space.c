@@ -216,6 +216,9 @@ static allot_status fill(void *context)
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i += 2) {
         status = allot_space_free(space, ids[i]);
     }
+    if (status == ALLOT_STATUS_OK) { /* more than 2^32 granules */
+        status = allot_space_set_capacity(space, UINT64_C(1) << 50);
+    }
     if (space != NULL) { /* as it was before the call that failed */
         CHECK_EQ(allot_space_check(space), ALLOT_STATUS_OK);
         allot_space_stats stats;
