@@ -28,7 +28,7 @@ void pool_fini(pool_state *pools)
         }
     }
     free(pools->pools);
-    slot_fini(&pools->table);
+    alloti_slots_fini(&pools->table);
 }
 
 cuda_status pool_create(standin *state, uint32_t device, standin_pool **out)

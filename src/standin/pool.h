@@ -47,7 +47,7 @@ typedef struct standin_pool {
 } standin_pool;
 
 typedef struct pool_state {
-    slot_table table;
+    alloti_slots table;
     standin_pool **pools; /**< NULL where one was destroyed. */
     uint64_t count;
     uint64_t capacity;

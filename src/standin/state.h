@@ -37,9 +37,9 @@ typedef struct standin {
     stream_state streams;
     pool_state pools;
     value_state values;
-    slot_table events;
-    slot_table graphs;
-    slot_table execs;
+    alloti_slots events;
+    alloti_slots graphs;
+    alloti_slots execs;
     queue_state queues; /**< The rest: with real bytes only. */
     use_state uses;
     cuda_status broken;    /**< Work failed: all calls from then on fail with this. */
