@@ -32,15 +32,22 @@ static void let_go(allot_device *device, _Atomic uint64_t *bytes, uint64_t size)
     }
 }
 
+allot_status alloti_device_check_fork(const allot_device *device)
+{
+    return device->fork_generation == alloti_fork_generation()
+               ? ALLOT_STATUS_OK
+               : alloti_fail(ALLOT_STATUS_FORKED,
+                             "%s: the device was opened before fork(): open it anew in the child",
+                             device->info.name);
+}
+
 static allot_status begin(allot_device *device, allot_device_call call)
 {
-    if (device->fork_generation != alloti_fork_generation()) {
-        return alloti_fail(ALLOT_STATUS_FORKED,
-                           "%s: the device was opened before fork(): open it anew in the child",
-                           device->info.name);
+    const allot_status status = alloti_device_check_fork(device);
+    if (status == ALLOT_STATUS_OK) {
+        count(&device->calls[call], 1);
     }
-    count(&device->calls[call], 1);
-    return ALLOT_STATUS_OK;
+    return status;
 }
 
 static allot_status end(allot_device *device, allot_device_call call, allot_status status)

@@ -28,6 +28,9 @@ struct allot_device {
     _Atomic uint64_t live_count;
 };
 
+/** ALLOT_STATUS_FORKED in a child of the process that opened the device. */
+ALLOT_NODISCARD allot_status alloti_device_check_fork(const allot_device *device);
+
 /** The settings that a text gave; texts are borrowed for the call. */
 typedef struct device_settings {
     uint32_t ordinal;

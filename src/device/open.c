@@ -12,7 +12,8 @@
 
 /** NULL: not part of this build. */
 static const device_backend *const BACKENDS[ALLOT_BACKEND_COUNT] = {
-    [ALLOT_BACKEND_HOST] = NULL,
+    [ALLOT_BACKEND_SIMULATED] = &alloti_backend_simulated,
+    [ALLOT_BACKEND_NULL] = &alloti_backend_null,
 };
 
 typedef enum device_key {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /** What an allocator's calls of the driver cost, by the stated model. */
+#include "core/driver_costs.h"
 #include "replay/model.h"
 
 void allot_cost_model_init(allot_cost_model *cost)
 {
     *cost = (allot_cost_model){.struct_size = sizeof(*cost),
                                .hit_ns = 1000,
-                               .segment_alloc_ns = 200000,
-                               .segment_free_ns = 300000,
-                               .page_map_ns = 10000,
-                               .page_unmap_ns = 10000,
-                               .range_ns = 30000,
-                               .alloc_ns_per_gib = 300000,
-                               .sync_ns = 50000};
+                               .segment_alloc_ns = DRIVER_COST_ALLOC_NS,
+                               .segment_free_ns = DRIVER_COST_FREE_NS,
+                               .page_map_ns = DRIVER_COST_PAGE_MAP_NS,
+                               .page_unmap_ns = DRIVER_COST_PAGE_UNMAP_NS,
+                               .range_ns = DRIVER_COST_RANGE_NS,
+                               .alloc_ns_per_gib = DRIVER_COST_ALLOC_NS_PER_GIB,
+                               .sync_ns = DRIVER_COST_SYNC_NS};
 }
 
 uint64_t alloti_cost_of(const allot_cost_model *cost, const alloti_model_stats *stats,
