@@ -134,6 +134,7 @@ extern const alloti_model_ops *const ALLOTI_MODELS[];
 extern const alloti_model_ops alloti_model_async;
 extern const alloti_model_ops alloti_model_bfc;
 extern const alloti_model_ops alloti_model_rmm;
+extern const alloti_model_ops alloti_model_space;
 extern const alloti_model_ops alloti_model_torch;
 
 #endif /* ALLOTI_REPLAY_MODEL_H */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 const alloti_model_ops *const ALLOTI_MODELS[] = {
-    &alloti_model_torch, &alloti_model_async, &alloti_model_bfc, &alloti_model_rmm, NULL,
+    &alloti_model_torch, &alloti_model_async, &alloti_model_bfc,
+    &alloti_model_rmm,   &alloti_model_space, NULL,
 };
 
 /** What PyTorch calls it: backend:cudaMallocAsync. */
@@ -40,7 +41,7 @@ allot_status alloti_model_create(const char *spec, const alloti_model_params *pa
     if (ops == NULL) {
         return alloti_fail(ALLOT_STATUS_INVALID,
                            "unknown model \"%.60s\": want torch, async (or cudaMallocAsync), bfc, "
-                           "rmm:pool, rmm:arena or rmm:binning",
+                           "rmm:pool, rmm:arena, rmm:binning or space:STRATEGY",
                            name);
     }
     alloti_model_params own = *params;

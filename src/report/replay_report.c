@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CONTEXT_BEFORE = 4, CONTEXT_AFTER = 2 };
 
@@ -252,7 +253,23 @@ static void put_oom(alloti_json *json, const allot_replay_result *result)
     alloti_json_object_end(json);
 }
 
-static void put_result(alloti_json *json, const allot_replay_result *result)
+/** Peak reserved as a multiple of `bytes`; 0 if that is unknown. */
+static double times(const allot_replay_result *result, uint64_t bytes)
+{
+    return bytes == 0 ? 0 : (double)result->reserved_peak / (double)bytes;
+}
+
+static void put_times(alloti_json *json, const char *key, double value)
+{
+    if (value > 0) {
+        alloti_json_put_double(json, key, value);
+    } else {
+        alloti_json_put_null(json, key);
+    }
+}
+
+static void put_result(alloti_json *json, const allot_replay_result *result,
+                       const allot_requests_info *info)
 {
     alloti_json_object_begin(json, NULL);
     alloti_json_put_string(json, "model", result->model);
@@ -262,6 +279,8 @@ static void put_result(alloti_json *json, const allot_replay_result *result)
     alloti_json_put_u64(json, "allocated_peak", result->allocated_peak);
     alloti_json_put_u64(json, "active_peak", result->active_peak);
     alloti_json_put_u64(json, "requested_peak", result->requested_peak);
+    put_times(json, "times_live", times(result, result->requested_peak));
+    put_times(json, "times_recorded", times(result, info->reserved_peak));
     alloti_json_put_u64(json, "reserved_end", result->reserved_end);
     alloti_json_put_u64(json, "allocated_end", result->allocated_end);
     alloti_json_put_double(json, "fragmentation_end", result->fragmentation_end);
@@ -308,7 +327,7 @@ static allot_status replays_json(const allot_requests_info *info,
     alloti_json_object_end(&json);
     alloti_json_array_begin(&json, "replays");
     for (uint32_t i = 0; i < count; i++) {
-        put_result(&json, results[i]);
+        put_result(&json, results[i], info);
     }
     alloti_json_array_end(&json);
     return alloti_json_end(&json);
@@ -405,11 +424,41 @@ static void write_oom(alloti_text *text, const allot_replay_result *result)
                          : "not enough bytes are left");
 }
 
-static void write_single(alloti_text *text, const allot_replay_result *result)
+/** "1.04x", "-" if it is unknown. */
+static const char *times_text(double value, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, value > 0 ? "%.2fx" : "-", value);
+    return buffer;
+}
+
+/** Strategies of allot's own: no allocator elsewhere that they would stand for. */
+static bool is_own(const allot_replay_result *result)
+{
+    return strncmp(result->model, "space:", strlen("space:")) == 0;
+}
+
+static const char *remark_of(const allot_replay_result *result)
+{
+    if (is_own(result)) {
+        return " (allot's own strategy)";
+    }
+    return result->is_exact ? "" : " (a model, not exact)";
+}
+
+static const char *mark_of(const allot_replay_result *result)
+{
+    if (is_own(result)) {
+        return " +";
+    }
+    return result->is_exact ? "" : " *";
+}
+
+static void write_single(alloti_text *text, const allot_replay_result *result,
+                         const allot_requests_info *info)
 {
     char buffer[128];
     alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s", result->model);
-    alloti_text_printf(text, "%s: ", result->is_exact ? "" : " (a model, not exact)");
+    alloti_text_printf(text, "%s: ", remark_of(result));
     alloti_text_style(text, result->has_finished ? ALLOTI_STYLE_GOOD : ALLOTI_STYLE_BAD, "%s",
                       outcome_text(result, buffer, sizeof(buffer)));
     alloti_text_printf(text, "\n");
@@ -417,6 +466,12 @@ static void write_single(alloti_text *text, const allot_replay_result *result)
         write_oom(text, result);
     }
     write_size_line(text, "peak reserved", result->reserved_peak);
+    char live[32], recorded[32];
+    (void)snprintf(buffer, sizeof(buffer),
+                   "%s what is live at once, %s what was reserved when recorded",
+                   times_text(times(result, result->requested_peak), live, sizeof(live)),
+                   times_text(times(result, info->reserved_peak), recorded, sizeof(recorded)));
+    write_line(text, "", buffer);
     write_size_line(text, "peak allocated", result->allocated_peak);
     write_size_line(text, "peak active", result->active_peak);
     write_size_line(text, "peak requested", result->requested_peak);
@@ -431,13 +486,14 @@ static void write_single(alloti_text *text, const allot_replay_result *result)
 }
 
 static void write_table(alloti_text *text, const allot_replay_result *const *results,
-                        uint32_t count)
+                        uint32_t count, const allot_requests_info *info)
 {
     static const alloti_column COLUMNS[] = {
         {"outcome", ALLOTI_COLUMN_LEFT},    {"reserved", ALLOTI_COLUMN_RIGHT},
-        {"allocated", ALLOTI_COLUMN_RIGHT}, {"calls", ALLOTI_COLUMN_RIGHT},
-        {"retries", ALLOTI_COLUMN_RIGHT},   {"time", ALLOTI_COLUMN_RIGHT},
-        {"model", ALLOTI_COLUMN_BELOW}};
+        {"allocated", ALLOTI_COLUMN_RIGHT}, {"/live", ALLOTI_COLUMN_RIGHT},
+        {"/rec", ALLOTI_COLUMN_RIGHT},      {"frag", ALLOTI_COLUMN_RIGHT},
+        {"calls", ALLOTI_COLUMN_RIGHT},     {"retries", ALLOTI_COLUMN_RIGHT},
+        {"time", ALLOTI_COLUMN_RIGHT},      {"model", ALLOTI_COLUMN_BELOW}};
     alloti_table table;
     alloti_table_init(&table, COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
     for (uint32_t i = 0; i < count; i++) {
@@ -447,27 +503,45 @@ static void write_table(alloti_text *text, const allot_replay_result *const *res
         alloti_table_cell(&table, "%s", outcome_text(result, buffer, sizeof(buffer)));
         alloti_table_cell(&table, "%s", allot_size_format(result->reserved_peak, size));
         alloti_table_cell(&table, "%s", allot_size_format(result->allocated_peak, size));
+        alloti_table_cell(
+            &table, "%s",
+            times_text(times(result, result->requested_peak), buffer, sizeof(buffer)));
+        alloti_table_cell(&table, "%s",
+                          times_text(times(result, info->reserved_peak), buffer, sizeof(buffer)));
+        alloti_table_cell(&table, "%.0f %%", 100 * result->fragmentation_end);
         alloti_table_cell(&table, "%" PRIu64,
                           result->driver_alloc_count + result->driver_free_count);
         alloti_table_cell(&table, "%" PRIu64, result->retry_count);
         alloti_table_cell(&table, "%s", time_text(result->cost_ns, buffer, sizeof(buffer)));
-        alloti_table_cell(&table, "%s%s", result->model, result->is_exact ? "" : " *");
+        alloti_table_cell(&table, "%s%s", result->model, mark_of(result));
     }
     alloti_table_write(&table, text);
     alloti_text_wrap(
         text, "  ",
-        "  reserved, allocated: at the peak; calls: to the driver; retries: everything "
-        "cached was given back; time: what calls and retries cost, by a model");
+        "  reserved, allocated: at the peak; /live, /rec: reserved divided by what is live at "
+        "once, and by what was reserved when recorded; frag: 1 - largest / all free bytes at the "
+        "end; "
+        "calls: to the driver; retries: cached memory was given back to make a request fit; time: "
+        "what calls and retries cost, by a model");
 }
 
-static bool any_inexact(const allot_replay_result *const *results, uint32_t count)
+/** What the marks in a table mean, as far as they occur. */
+static void write_marks(alloti_text *text, const allot_replay_result *const *results,
+                        uint32_t count)
 {
+    bool any_model = false;
+    bool any_own = false;
     for (uint32_t i = 0; i < count; i++) {
-        if (!results[i]->is_exact) {
-            return true;
-        }
+        any_own = any_own || is_own(results[i]);
+        any_model = any_model || (!is_own(results[i]) && !results[i]->is_exact);
     }
-    return false;
+    if (any_model) {
+        alloti_text_style(text, ALLOTI_STYLE_DIM, "  * a model for comparison, not exact\n");
+    }
+    if (any_own) {
+        alloti_text_style(text, ALLOTI_STYLE_DIM,
+                          "  + a strategy of allot's own, no setting of PyTorch\n");
+    }
 }
 
 allot_status allot_report_replays(const allot_requests *requests,
@@ -488,12 +562,10 @@ allot_status allot_report_replays(const allot_requests *requests,
     alloti_text text = alloti_text_begin(sink, &options);
     write_conditions(&text, &info, conditions, &options);
     if (count == 1) {
-        write_single(&text, results[0]);
+        write_single(&text, results[0], &info);
     } else {
-        write_table(&text, results, count);
-        if (any_inexact(results, count)) {
-            alloti_text_style(&text, ALLOTI_STYLE_DIM, "  * a model for comparison, not exact\n");
-        }
+        write_table(&text, results, count, &info);
+        write_marks(&text, results, count);
     }
     return text.status;
 }

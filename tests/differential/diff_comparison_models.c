@@ -7,6 +7,8 @@
 #include "replay/comparison.h"
 #include "support/check.h"
 
+#include <stdio.h>
+
 enum { STEPS = 3000, LIVE_MAX = 128, FREE_MAX = 2048, STREAMS = 3 };
 
 static const uint64_t MIB = UINT64_C(1) << 20;
@@ -130,6 +132,7 @@ static void check_invariants(const alloti_model *model, const live_block *live, 
     CHECK_EQ(model->stats.requested, requested);
     CHECK_EQ(survey.free_bytes + allocated, model->stats.reserved);
     CHECK(survey.free_largest <= survey.free_bytes);
+    CHECK(model->stats.reserved >= allocated);
     CHECK(model->stats.reserved <= limit);
     CHECK(model->stats.reserved <= model->stats.reserved_peak);
 }
@@ -235,6 +238,66 @@ static void rmm_arena_keeps_its_invariants(void)
     run_program(&alloti_model_rmm, "arena:size=400MiB", TIGHT, NULL);
 }
 
+/** All strategies of our own, with what is put behind the name. */
+static void run_strategies(const char *rest, uint64_t limit)
+{
+    static const char *const names[] = {"first-fit", "best-fit", "buddy",
+                                        "tlsf",      "tiered",   "adaptive"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char argument[80];
+        snprintf(argument, sizeof argument, "%s:%s", names[i], rest);
+        run_program(&alloti_model_space, argument, limit, NULL);
+    }
+}
+
+static void strategies_keep_their_invariants_in_virtual_memory(void)
+{
+    run_strategies("mode=vm", UINT64_MAX);
+    run_strategies("mode=vm", TIGHT);
+    run_strategies("mode=vm,streams=apart", TIGHT);
+}
+
+static void strategies_keep_their_invariants_in_segments(void)
+{
+    run_strategies("mode=segments", UINT64_MAX);
+    run_strategies("mode=segments,segment=16MiB", TIGHT);
+    run_strategies("mode=segments,segment=16MiB,streams=apart", TIGHT);
+}
+
+/** Without a limit nothing is unmapped: reserved is every granule a block ever touched. */
+static void granules_are_counted_one_by_one(void)
+{
+    enum { GRANULES = 8192 };
+    static bool touched[GRANULES];
+    const alloti_model_params params = {.argument = "first-fit", .limit = UINT64_MAX};
+    alloti_model *model = NULL;
+    REQUIRE_OK(alloti_model_space.create(&params, &model));
+    uint64_t random = check_seed();
+    uint64_t live[LIVE_MAX];
+    uint32_t count = 0;
+    uint64_t mapped = 0;
+    for (int step = 0; step < STEPS; step++) {
+        if (count > 0 && (count == LIVE_MAX || check_random_range(&random, 0, 99) < 45)) {
+            const uint32_t victim = (uint32_t)check_random_range(&random, 0, count - 1);
+            REQUIRE_OK(model->ops->free(model, live[victim], false));
+            live[victim] = live[--count];
+            continue;
+        }
+        REQUIRE_OK(model->ops->alloc(model, random_size(&random), 0, ALLOT_NONE, &live[count]));
+        const alloti_span *const span =
+            &((const alloti_comparison *)model)->handed[live[count++]].span;
+        const uint64_t first = (span->address - ALLOTI_UPSTREAM_START) / (2 * MIB);
+        const uint64_t last = (span->address + span->size - 1 - ALLOTI_UPSTREAM_START) / (2 * MIB);
+        REQUIRE(last < GRANULES);
+        for (uint64_t i = first; i <= last; i++) {
+            mapped += touched[i] ? 0 : 2 * MIB;
+            touched[i] = true;
+        }
+        CHECK_EQ(model->stats.reserved, mapped);
+    }
+    model->ops->destroy(model);
+}
+
 static const check_test TESTS[] = {
     {"async_keeps_its_invariants", async_keeps_its_invariants},
     {"bfc_keeps_its_invariants", bfc_keeps_its_invariants},
@@ -243,5 +306,9 @@ static const check_test TESTS[] = {
     {"rmm_pool_agrees_with_a_scan", rmm_pool_agrees_with_a_scan},
     {"rmm_binning_keeps_its_invariants", rmm_binning_keeps_its_invariants},
     {"rmm_arena_keeps_its_invariants", rmm_arena_keeps_its_invariants},
+    {"strategies_keep_their_invariants_in_virtual_memory",
+     strategies_keep_their_invariants_in_virtual_memory},
+    {"strategies_keep_their_invariants_in_segments", strategies_keep_their_invariants_in_segments},
+    {"granules_are_counted_one_by_one", granules_are_counted_one_by_one},
 };
 CHECK_MAIN(TESTS)

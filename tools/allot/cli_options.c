@@ -13,7 +13,8 @@ static const struct {
 } WORDS[] = {
     {"FORMAT", "torch-pickle chrome allot csv folded"},
     {"GROUP", "line stack category stream pool"},
-    {"MODEL", "torch torch: async bfc rmm:pool rmm:arena rmm:binning"},
+    {"MODEL", "torch torch: async bfc rmm:pool rmm:arena rmm:binning space:first-fit "
+              "space:best-fit space:buddy space:tlsf space:tiered space:adaptive"},
     {"MOMENT", "peak peak:allocated peak:active peak:requested peak:reserved oom oom: start end "
                "event: us: +"},
     {"SETTINGS", "expandable_segments:True max_split_size_mb: roundup_power2_divisions: "
