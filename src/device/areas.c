@@ -68,8 +68,7 @@ allot_status alloti_areas_add(device_areas *areas, const device_area *area)
     const allot_status status = take_place(areas, &place);
     if (status == ALLOT_STATUS_OK) {
         areas->items[place] = *area;
-        const alloti_tree_host host = host_of(areas);
-        alloti_tree_insert(&areas->tree, &host, place);
+        alloti_areas_put_back(areas, place);
     }
     return status;
 }
@@ -93,13 +92,40 @@ const device_area *alloti_areas_at(const device_areas *areas, uint64_t address)
     return found != NULL && found->address == address ? found : NULL;
 }
 
-void alloti_areas_remove(device_areas *areas, const device_area *area)
+uint32_t alloti_areas_lift(device_areas *areas, const device_area *area)
 {
     const uint32_t place = (uint32_t)(area - areas->items);
     const alloti_tree_host host = host_of(areas);
     alloti_tree_remove(&areas->tree, &host, place);
+    return place;
+}
+
+void alloti_areas_put_back(device_areas *areas, uint32_t place)
+{
+    const alloti_tree_host host = host_of(areas);
+    alloti_tree_insert(&areas->tree, &host, place);
+}
+
+void alloti_areas_give_up(device_areas *areas, uint32_t place)
+{
     areas->items[place].next_free = areas->first_free;
     areas->first_free = place;
+}
+
+void alloti_areas_remove(device_areas *areas, const device_area *area)
+{
+    alloti_areas_give_up(areas, alloti_areas_lift(areas, area));
+}
+
+bool alloti_areas_pop(device_areas *areas, device_area *out)
+{
+    const uint32_t first = alloti_tree_first(&areas->tree, areas->nodes);
+    if (first == ALLOT_NONE) {
+        return false;
+    }
+    *out = areas->items[first];
+    alloti_areas_remove(areas, &areas->items[first]);
+    return true;
 }
 
 bool alloti_areas_overlap(const device_areas *areas, uint64_t address, uint64_t size)

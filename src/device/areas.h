@@ -42,6 +42,18 @@ const device_area *alloti_areas_at(const device_areas *areas, uint64_t address);
 /** Take out an area that alloti_areas_find() or alloti_areas_at() gave. */
 void alloti_areas_remove(device_areas *areas, const device_area *area);
 
+/**
+ * Take out an area but keep its place: it is put back, which cannot fail, or the place is given up.
+ * For areas that a driver is asked to free: the driver may hand the addresses to another thread
+ * before it returns, or it may refuse.
+ */
+uint32_t alloti_areas_lift(device_areas *areas, const device_area *area);
+void alloti_areas_put_back(device_areas *areas, uint32_t place);
+void alloti_areas_give_up(device_areas *areas, uint32_t place);
+
+/** Take out the first area; false if there is none. */
+bool alloti_areas_pop(device_areas *areas, device_area *out);
+
 /** Whether any byte of a range lies in an area. */
 bool alloti_areas_overlap(const device_areas *areas, uint64_t address, uint64_t size);
 

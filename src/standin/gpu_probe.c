@@ -10,10 +10,10 @@
 #include <allot/gpu.h>
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/library.h"
 #include "core/status.h"
 #include "standin/gpu_attributes.h"
 
@@ -42,10 +42,10 @@ typedef struct nvml_memory {
 } nvml_memory;
 
 #define NVML_LIST(X)                                                                               \
-    X(false, nvmlInit_v2, (void))                                                                  \
-    X(false, nvmlShutdown, (void))                                                                 \
-    X(false, nvmlDeviceGetHandleByPciBusId_v2, (const char *, void **))                            \
-    X(false, nvmlDeviceGetMemoryInfo, (void *, nvml_memory *))
+    X(true, nvmlInit_v2, (void))                                                                   \
+    X(true, nvmlShutdown, (void))                                                                  \
+    X(true, nvmlDeviceGetHandleByPciBusId_v2, (const char *, void **))                             \
+    X(true, nvmlDeviceGetMemoryInfo, (void *, nvml_memory *))
 
 typedef struct driver {
     /* NOLINTNEXTLINE(bugprone-macro-parentheses): declarations */
@@ -56,33 +56,21 @@ typedef struct driver {
     bool has_nvml;
 } driver;
 
-static void find(void *library, const char *name, void *place)
-{
-    void *const symbol = library == NULL ? NULL : dlsym(library, name);
-    memcpy(place, &symbol, sizeof symbol);
-}
-
 static allot_status load(driver *out)
 {
-    void *const cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    if (cuda == NULL) {
+#define SYMBOL(required, name, parameters) {#name, &out->name, required},
+    const alloti_symbol cuda[] = {DRIVER_LIST(SYMBOL)};
+    const alloti_symbol nvml[] = {NVML_LIST(SYMBOL)};
+#undef SYMBOL
+    void *const library = alloti_library_open("libcuda.so.1", NULL);
+    if (library == NULL) {
         return alloti_fail(ALLOT_STATUS_UNSUPPORTED,
                            "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded); run "
                            "this on a machine with the GPU, in a container with docker --gpus all");
     }
-    void *const nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-    const char *missing = NULL;
-#define FIND_CUDA(required, name, parameters)                                                      \
-    find(cuda, #name, &out->name);                                                                 \
-    missing = out->name == NULL ? #name : missing;
-#define FIND_NVML(required, name, parameters)                                                      \
-    find(nvml, #name, &out->name);                                                                 \
-    out->has_nvml = out->has_nvml && out->name != NULL;
-    DRIVER_LIST(FIND_CUDA)
-    out->has_nvml = true;
-    NVML_LIST(FIND_NVML)
-#undef FIND_CUDA
-#undef FIND_NVML
+    out->has_nvml = alloti_library_find(alloti_library_open("libnvidia-ml.so.1", NULL), nvml,
+                                        sizeof nvml / sizeof nvml[0]) == NULL;
+    const char *const missing = alloti_library_find(library, cuda, sizeof cuda / sizeof cuda[0]);
     return missing == NULL ? ALLOT_STATUS_OK
                            : alloti_fail(ALLOT_STATUS_UNSUPPORTED,
                                          "libcuda.so.1 has no %s: the driver is too old", missing);

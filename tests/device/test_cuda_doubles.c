@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of a driver that is absent, too old, incomplete or without a GPU; one form a run. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <allot/device.h>
+
+#include "support/check.h"
+
+static void the_reason_is_told(void)
+{
+    const char *const status_name = getenv("EXPECTED_STATUS");
+    const char *const text = getenv("EXPECTED_TEXT");
+    REQUIRE(status_name != NULL && text != NULL);
+    allot_backend_probe_result found = {0};
+    allot_device *device = NULL;
+    CHECK_STR(allot_status_name(allot_backend_probe(ALLOT_BACKEND_CUDA, &found)), status_name);
+    CHECK_CONTAINS(found.reason, text);
+    const allot_status status = allot_device_open("cuda", &device);
+    CHECK_STR(allot_status_name(status), status_name);
+    CHECK((device != NULL) == (status == ALLOT_STATUS_OK));
+    if (status != ALLOT_STATUS_OK) {
+        CHECK_EQ(found.device_count, 0);
+        CHECK_CONTAINS(allot_error_detail(), text);
+    }
+    allot_device_destroy(device);
+}
+
+/** With a driver that has the least that is needed. */
+static void what_a_driver_lacks_is_not_offered(void)
+{
+    allot_device *device = NULL;
+    allot_device_info info = {0};
+    allot_devptr base = {0};
+    if (strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+        return;
+    }
+    REQUIRE_OK(allot_device_open("cuda", &device));
+    allot_device_get_info(device, &info);
+    CHECK_EQ(info.granule, 0);
+    CHECK(!info.has_async_alloc && !info.has_batch_copy);
+    CHECK_EQ(allot_device_reserve(device, 1 << 21, &base), ALLOT_STATUS_UNSUPPORTED);
+    allot_device_destroy(device);
+}
+
+/** A driver does not survive fork(): the child is told so, and closes what it inherited. */
+static void a_child_process_is_refused(void)
+{
+    allot_device *device = NULL;
+    allot_device *other = NULL;
+    allot_devptr at = {0};
+    if (strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+        return;
+    }
+    REQUIRE_OK(allot_device_open("cuda", &device));
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const bool is_refused = allot_device_alloc(device, 1, &at) == ALLOT_STATUS_FORKED &&
+                                allot_device_open("cuda", &other) == ALLOT_STATUS_FORKED &&
+                                strstr(allot_error_detail(), "before fork()") != NULL;
+        allot_device_destroy(device);
+        _exit(is_refused ? 0 : 1);
+    }
+    int ended = -1;
+    CHECK(waitpid(child, &ended, 0) == child);
+    CHECK_EQ(ended, 0);
+    allot_device_destroy(device);
+}
+
+static const check_test TESTS[] = {
+    {"the_reason_is_told", the_reason_is_told},
+    {"what_a_driver_lacks_is_not_offered", what_a_driver_lacks_is_not_offered},
+    {"a_child_process_is_refused", a_child_process_is_refused},
+};
+CHECK_MAIN(TESTS)
