@@ -423,11 +423,14 @@ typedef struct allot_failing_options {
     uint64_t nth;       /**< The call that fails, counted from 1; 0: none. */
     uint64_t every;     /**< Every so manieth call fails; 0: none. */
     uint64_t call_mask; /**< Bits 1 << ALLOT_DEVICE_CALL_...: calls that count; 0: all but
-                           event_query, memory_info and those that only release. */
+                           event_query, memory_info and those that only release: free, unmap,
+                           unreserve, the release of memory, the destruction of streams and
+                           events. */
     allot_status
         status; /**< Of a failure; 0: DEVICE_MEMORY of calls that allocate, else BACKEND. */
     /** Events are reached only after so many queries, drawn from 0 to this number by `seed`, so
-     * that those of different streams come in any order; or when waited for. */
+     * that those of different streams come in any order; or when waited for. One that is reached
+     * brings those before it in its stream along. */
     uint32_t event_delay;
     uint64_t seed;
 } allot_failing_options;

@@ -75,7 +75,7 @@ typedef struct allot_device_ops {
 /**
  * Make a device of a table of operations.
  *
- * @param[in] ops   Not NULL; must outlive the device.
+ * @param[in] ops   Not NULL; copied.
  * @param[in] self  Passed to every operation. The device takes ownership on success only, and
  *                  releases it through `destroy`.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID with the operation that is missing, or for an info

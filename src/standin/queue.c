@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/array.h"
+#include "core/random.h"
 #include "standin/state.h"
 
 enum { THREADS = 4, DELAY_NS_MAX = 400000, NS_PER_S = 1000000000 };
@@ -29,14 +30,6 @@ void queue_init(queue_state *queues, uint64_t seed)
     queues->random = seed;
 }
 
-/** splitmix64's mixing of one number. */
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
-
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -47,7 +40,7 @@ static uint64_t now_ns(void)
 static uint64_t delay_ns(const standin *state, uint32_t slot, uint64_t number)
 {
     const uint64_t seed = state->config.delay;
-    const uint64_t drawn = mix(mix(seed + slot) + number);
+    const uint64_t drawn = alloti_mix64(alloti_mix64(seed + slot) + number);
     return seed == 0 || drawn % 2 == 0 ? 0 : (drawn >> 1) % DELAY_NS_MAX;
 }
 
@@ -87,8 +80,7 @@ static bool may_run(const standin *state, uint32_t slot, uint64_t *next_ns)
 
 uint64_t queue_draw(standin *state)
 {
-    state->queues.random += UINT64_C(0x9e3779b97f4a7c15);
-    return mix(state->queues.random);
+    return alloti_random(&state->queues.random);
 }
 
 /** Place in the array of busy queues of one to run; UINT64_MAX for none before *next_ns. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/random.h"
+
 static atomic_int failures; /* of the test that runs */
 static bool skipped;
 static uint64_t seed = 0x5eed;
@@ -66,10 +68,7 @@ uint64_t check_seed(void)
 
 uint64_t check_random(uint64_t *state)
 {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return alloti_random(state);
 }
 
 uint64_t check_random_range(uint64_t *state, uint64_t low, uint64_t high)

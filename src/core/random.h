@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/** Numbers that look random and follow from a seed: splitmix64 (Steele, Lea, Flood, 2014). */
+#ifndef ALLOTI_CORE_RANDOM_H
+#define ALLOTI_CORE_RANDOM_H
+
+#include <stdint.h>
+
+/** Mix the bits of a number: neighbours become far apart. */
+static inline uint64_t alloti_mix64(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return value ^ (value >> 31);
+}
+
+/** The next number; *state begins with the seed. */
+static inline uint64_t alloti_random(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    return alloti_mix64(*state);
+}
+
+#endif /* ALLOTI_CORE_RANDOM_H */
