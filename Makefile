@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PYTHON ?= /usr/bin/python3
 DEMO = examples/finetune_11gib_oom.pickle.gz
 
-.PHONY: all build demo check bench fidelity check-bare install format lint coverage clean
+.PHONY: all build demo check bench peers fidelity check-bare install format lint coverage clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -46,6 +46,11 @@ check:
 bench: build .venv-torch/made
 	@export ALLOT_TORCH_PYTHON=$${ALLOT_TORCH_PYTHON:-$(CURDIR)/.venv-torch/bin/python}; \
 	for program in build/release/bench/bench_*; do "$$program" || exit 1; done
+
+# Placement beside the allocators of others, which are installed into build/peers.
+peers: build .venv-torch/made
+	@export ALLOT_TORCH_PYTHON=$${ALLOT_TORCH_PYTHON:-$(CURDIR)/.venv-torch/bin/python}; \
+	bench/peers/peers.py --install --json build/peers/peers.json
 
 # Dry runs beside recordings of real cards. Installs the versions of torch that made them.
 fidelity: build
