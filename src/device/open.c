@@ -14,6 +14,7 @@
 static const device_backend *const BACKENDS[ALLOT_BACKEND_COUNT] = {
     [ALLOT_BACKEND_SIMULATED] = &alloti_backend_simulated,
     [ALLOT_BACKEND_NULL] = &alloti_backend_null,
+    [ALLOT_BACKEND_OPENCL] = &alloti_backend_opencl,
     [ALLOT_BACKEND_CUDA] = &alloti_backend_cuda,
 };
 

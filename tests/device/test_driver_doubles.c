@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of a driver that is absent, too old, incomplete or without a GPU; one form a run. */
+/*
+ * What is said of a driver that is absent, too old, incomplete or without a device; one form a run,
+ * as the environment says.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,6 +12,17 @@
 
 #include "support/check.h"
 
+static allot_backend backend(void)
+{
+    const char *const name = getenv("BACKEND");
+    unsigned i = 0;
+    while (i < ALLOT_BACKEND_COUNT &&
+           (name == NULL || strcmp(allot_backend_name((allot_backend)i), name) != 0)) {
+        i++;
+    }
+    return (allot_backend)i;
+}
+
 static void the_reason_is_told(void)
 {
     const char *const status_name = getenv("EXPECTED_STATUS");
@@ -16,9 +30,9 @@ static void the_reason_is_told(void)
     REQUIRE(status_name != NULL && text != NULL);
     allot_backend_probe_result found = {0};
     allot_device *device = NULL;
-    CHECK_STR(allot_status_name(allot_backend_probe(ALLOT_BACKEND_CUDA, &found)), status_name);
+    CHECK_STR(allot_status_name(allot_backend_probe(backend(), &found)), status_name);
     CHECK_CONTAINS(found.reason, text);
-    const allot_status status = allot_device_open("cuda", &device);
+    const allot_status status = allot_device_open(allot_backend_name(backend()), &device);
     CHECK_STR(allot_status_name(status), status_name);
     CHECK((device != NULL) == (status == ALLOT_STATUS_OK));
     if (status != ALLOT_STATUS_OK) {
