@@ -45,7 +45,11 @@ class Environment:
         if made.exists() and made.read_text() == wanted:
             return
         note(f"installing into {place}")
-        venv.create(place, with_pip=True, clear=True)
+        try:
+            venv.create(place, with_pip=True, clear=True)
+        except subprocess.CalledProcessError as error:
+            note(f"no wheels: {error} (Debian: python3-venv)")
+            return
         pip = [place / "bin" / "python", "-m", "pip", "install", "--quiet",
                "--disable-pip-version-check", "--no-deps"]  # fmt: skip
         is_whole = True
