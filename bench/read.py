@@ -49,7 +49,10 @@ def cpu_name():
 
 def commit():
     git = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    result = subprocess.run(git, capture_output=True, text=True, check=False)
+    try:
+        result = subprocess.run(git, capture_output=True, text=True, check=False)
+    except FileNotFoundError:  # a machine without git
+        return "unknown"
     return result.stdout.strip() or "unknown"
 
 
