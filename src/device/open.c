@@ -12,6 +12,7 @@
 
 /** NULL: not part of this build. */
 static const device_backend *const BACKENDS[ALLOT_BACKEND_COUNT] = {
+    [ALLOT_BACKEND_HOST] = &alloti_backend_host,
     [ALLOT_BACKEND_SIMULATED] = &alloti_backend_simulated,
     [ALLOT_BACKEND_NULL] = &alloti_backend_null,
     [ALLOT_BACKEND_OPENCL] = &alloti_backend_opencl,
