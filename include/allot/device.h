@@ -220,7 +220,7 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_device_free_async(allot_device *dev
 ALLOT_API ALLOT_NODISCARD allot_status allot_device_reserve(allot_device *device, uint64_t size,
                                                             allot_devptr *out);
 
-/** Give addresses back; nothing may be mapped there. `size` as reserved. */
+/** Give addresses back; ALLOT_STATUS_BUSY while memory is mapped there. `size` as reserved. */
 ALLOT_API ALLOT_NODISCARD allot_status allot_device_unreserve(allot_device *device,
                                                               allot_devptr ptr, uint64_t size);
 
