@@ -10,6 +10,7 @@
 #include <allot/device_backend.h>
 #include <allot/explain.h>
 #include <allot/gpu.h>
+#include <allot/heap.h>
 #include <allot/history.h>
 #include <allot/html.h>
 #include <allot/replay.h>

@@ -5,16 +5,9 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/mix.h"
 
 enum { SLOTS_MIN = 64 };
-
-/* The finaliser of splitmix64 (Steele, Lea, Flood, 2014). */
-static uint64_t mix(uint64_t key)
-{
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
-}
 
 void alloti_map64_fini(alloti_map64 *map)
 {
@@ -26,7 +19,7 @@ void alloti_map64_fini(alloti_map64 *map)
 /* Slot of the key, or the empty one where it belongs. */
 static uint64_t find_slot(const alloti_map64 *map, uint64_t key)
 {
-    uint64_t slot = mix(key) & map->mask;
+    uint64_t slot = alloti_mix64(key) & map->mask;
     while (map->values[slot] != ALLOT_NONE && map->keys[slot] != key) {
         slot = (slot + 1) & map->mask;
     }

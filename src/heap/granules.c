@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/granules.h"
+
+#include <inttypes.h>
+
+#include "core/array.h"
+#include "core/size_math.h"
+#include "heap/arena.h"
+#include "heap/record.h"
+#include "space/space.h"
+
+/** Attempts to make a space long enough, each twice as long: some strategies take more room than a
+ * request needs. */
+enum { GROW_ATTEMPTS = 4 };
+
+static uint64_t granule_of(const allot_heap *heap)
+{
+    return heap->info.granule;
+}
+
+static allot_devptr address_of(const allot_heap *heap, const heap_segment *segment, uint64_t number)
+{
+    return (allot_devptr){segment->address + number * granule_of(heap)};
+}
+
+/* ---- one granule ---- */
+
+/*
+ * Memory that could neither be mapped nor be given back, which takes two failures at once: kept for
+ * the next granule, or until the heap is trimmed.
+ */
+
+static allot_status reserve_spare(allot_heap *heap)
+{
+    return alloti_array_reserve(&heap->spares, &heap->spares_capacity, heap->spare_count + 1,
+                                sizeof *heap->spares);
+}
+
+static void release_or_keep(allot_heap *heap, allot_memory memory)
+{
+    if (allot_device_memory_release(heap->device, memory, granule_of(heap)) != ALLOT_STATUS_OK) {
+        heap->spares[heap->spare_count++] = memory;
+    }
+}
+
+allot_status alloti_granules_release_spares(allot_heap *heap)
+{
+    while (heap->spare_count != 0) {
+        const allot_status status = allot_device_memory_release(
+            heap->device, heap->spares[heap->spare_count - 1], granule_of(heap));
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        heap->spare_count--;
+    }
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status get_memory(allot_heap *heap, allot_memory *out)
+{
+    allot_status status = reserve_spare(heap);
+    if (status == ALLOT_STATUS_OK && heap->spare_count != 0) {
+        *out = heap->spares[--heap->spare_count];
+    } else if (status == ALLOT_STATUS_OK) {
+        status = allot_device_memory_create(heap->device, granule_of(heap), out);
+    }
+    return status;
+}
+
+static allot_status map_one(allot_heap *heap, uint32_t index, uint64_t number)
+{
+    heap_segment *const segment = &heap->segments[index];
+    const allot_devptr at = address_of(heap, segment, number);
+    allot_memory memory = {0};
+    allot_status status = get_memory(heap, &memory);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    status = allot_device_map(heap->device, at, memory, granule_of(heap));
+    if (status != ALLOT_STATUS_OK) {
+        release_or_keep(heap, memory);
+        return status;
+    }
+    segment->granules[number] = (heap_granule){.memory = memory, .is_fresh = true};
+    alloti_segment_hold(heap, index, granule_of(heap), 1);
+    alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_MAP, index, at.address, granule_of(heap));
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status unmap_one(allot_heap *heap, uint32_t index, uint64_t number)
+{
+    heap_segment *const segment = &heap->segments[index];
+    const allot_devptr at = address_of(heap, segment, number);
+    const allot_memory memory = segment->granules[number].memory;
+    allot_status status = reserve_spare(heap);
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_device_unmap(heap->device, at, granule_of(heap));
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    release_or_keep(heap, memory);
+    segment->granules[number] = (heap_granule){0};
+    alloti_segment_let_go(heap, index, granule_of(heap), 1);
+    alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_UNMAP, index, at.address, granule_of(heap));
+    return ALLOT_STATUS_OK;
+}
+
+/* ---- growing ---- */
+
+/** Where a request would begin at the end of a space. */
+static uint64_t begin_at_end(const allot_space *space, uint64_t align)
+{
+    const uint64_t end =
+        space_is_free(space, space->last) ? space->ranges[space->last].offset : space->capacity;
+    return (end + align - 1) & ~(align - 1);
+}
+
+/** Make a space long enough; false, and it is as it was, if its addresses do not suffice. */
+static allot_status extend(allot_heap *heap, uint32_t index, uint64_t size, uint64_t align,
+                           bool *fits)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    const bool is_buddy = segment->space->strategy == ALLOT_SPACE_STRATEGY_BUDDY;
+    const uint64_t begin = begin_at_end(segment->space, is_buddy && size > align ? size : align);
+    uint64_t extra = size;
+    *fits = false;
+    for (int i = 0; i < GROW_ATTEMPTS && !*fits; i++, extra *= 2) {
+        uint64_t end = 0;
+        if (!alloti_add(begin, extra, &end) || !alloti_align_up(end, granule_of(heap), &end) ||
+            end > segment->size) {
+            break;
+        }
+        const allot_status status = allot_space_set_capacity(segment->space, end);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        *fits = allot_space_largest_free(segment->space) >= size;
+    }
+    alloti_arena_update(heap, index);
+    return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align)
+{
+    bool fits = false;
+    for (uint32_t i = 0; i < heap->arenas[arena]->count; i++) {
+        const uint32_t index = heap->arenas[arena]->segments[i];
+        if ((heap->segments[index].address & (align - 1)) != 0) {
+            continue;
+        }
+        const allot_status status = extend(heap, index, size, align, &fits);
+        if (status != ALLOT_STATUS_OK || fits) {
+            return status;
+        }
+        alloti_granules_settle(heap, index);
+    }
+    uint64_t addresses = heap->options.reserve_size;
+    if (addresses < size) {
+        addresses = size;
+    }
+    if (!alloti_align_up(addresses, granule_of(heap), &addresses)) {
+        return alloti_fail(ALLOT_STATUS_DEVICE_MEMORY, "%" PRIu64 " bytes are too many", size);
+    }
+    uint32_t fresh = 0;
+    const allot_status status = alloti_segment_create(heap, arena, addresses, align, &fresh);
+    return status == ALLOT_STATUS_OK ? extend(heap, fresh, size, align, &fits) : status;
+}
+
+/* ---- committing ---- */
+
+static bool is_mapped(const heap_segment *segment, uint64_t number)
+{
+    return segment->granules[number].memory.value != 0;
+}
+
+/** Granules of [first, end) that are not mapped. */
+static uint64_t count_missing(const heap_segment *segment, uint64_t first, uint64_t end)
+{
+    uint64_t missing = 0;
+    for (uint64_t i = first; i < end; i++) {
+        missing += !is_mapped(segment, i);
+    }
+    return missing;
+}
+
+/** End of a commit: what it mapped stays, or goes. What cannot go is free memory of the heap. */
+static void end_commit(allot_heap *heap, uint32_t index, uint64_t first, uint64_t end, bool stays)
+{
+    heap_segment *const segment = &heap->segments[index];
+    for (uint64_t i = end; i-- > first;) {
+        const bool is_fresh = segment->granules[i].is_fresh;
+        segment->granules[i].is_fresh = false;
+        if (is_fresh && !stays && unmap_one(heap, index, i) != ALLOT_STATUS_OK) {
+            continue;
+        }
+    }
+}
+
+allot_status alloti_granules_commit(allot_heap *heap, uint32_t index, uint64_t offset,
+                                    uint64_t size, heap_bound bound)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    const uint64_t first = offset / granule_of(heap);
+    const uint64_t end = (offset + size + granule_of(heap) - 1) / granule_of(heap);
+    const uint64_t missing = count_missing(segment, first, end);
+    allot_status status = alloti_segment_may_hold(heap, heap->arenas[segment->arena]->pool,
+                                                  missing * granule_of(heap), bound);
+    if (status != ALLOT_STATUS_OK || missing == 0) {
+        return status;
+    }
+    for (uint64_t i = first; i < end && status == ALLOT_STATUS_OK; i++) {
+        if (!is_mapped(segment, i)) {
+            status = map_one(heap, index, i);
+        }
+    }
+    end_commit(heap, index, first, end, status == ALLOT_STATUS_OK);
+    return status;
+}
+
+void alloti_granules_settle(allot_heap *heap, uint32_t index)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    uint64_t end = segment->space->capacity / granule_of(heap);
+    while (end > 0 && !is_mapped(segment, end - 1)) {
+        end--;
+    }
+    if (end * granule_of(heap) < segment->space->capacity &&
+        allot_space_set_capacity(segment->space, end * granule_of(heap)) == ALLOT_STATUS_OK) {
+        alloti_arena_update(heap, index);
+    }
+}
+
+/* ---- giving back ---- */
+
+/** Whole granules of a free range: [*first, *end). */
+static void inner_granules(const allot_heap *heap, const space_range *range, uint64_t *first,
+                           uint64_t *end)
+{
+    *first = (range->offset + granule_of(heap) - 1) / granule_of(heap);
+    *end = (range->offset + range->size) / granule_of(heap);
+}
+
+uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t index)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    const allot_space *const space = segment->space;
+    uint64_t total = 0;
+    for (uint32_t id = space->first; id != ALLOT_NONE; id = space->ranges[id].next) {
+        uint64_t first = 0;
+        uint64_t end = 0;
+        inner_granules(heap, &space->ranges[id], &first, &end);
+        if (space_is_free(space, id) && first < end) {
+            total += end - first - count_missing(segment, first, end);
+        }
+    }
+    return total * granule_of(heap);
+}
+
+allot_status alloti_granules_trim(allot_heap *heap, uint32_t index, uint64_t size,
+                                  uint64_t *released)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    const allot_space *const space = segment->space;
+    allot_status status = ALLOT_STATUS_OK;
+    uint64_t done = 0;
+    for (uint32_t id = space->last; id != ALLOT_NONE; id = space->ranges[id].prev) {
+        uint64_t first = 0;
+        uint64_t end = 0;
+        inner_granules(heap, &space->ranges[id], &first, &end);
+        while (space_is_free(space, id) && first < end && done < size) {
+            end--;
+            if (is_mapped(segment, end)) {
+                status = unmap_one(heap, index, end);
+                if (status != ALLOT_STATUS_OK) {
+                    break;
+                }
+                done += granule_of(heap);
+            }
+        }
+        if (status != ALLOT_STATUS_OK) {
+            break;
+        }
+    }
+    *released += done;
+    alloti_granules_settle(heap, index);
+    return status;
+}
+
+allot_status alloti_granules_abandon(allot_heap *heap, uint32_t index)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    allot_status worst = ALLOT_STATUS_OK;
+    for (uint64_t i = segment->space->capacity / granule_of(heap); i-- > 0;) {
+        if (is_mapped(segment, i)) {
+            const allot_status status = unmap_one(heap, index, i);
+            worst = status == ALLOT_STATUS_OK ? worst : status;
+        }
+    }
+    return worst;
+}

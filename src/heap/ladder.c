@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/ladder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "heap/arena.h"
+#include "heap/drop.h"
+#include "heap/front.h"
+#include "heap/pending.h"
+#include "heap/record.h"
+#include "heap/trim.h"
+
+/** How often a pressure callback is asked for one request. */
+enum { PRESSURE_MAX = 64 };
+
+const char *allot_rung_name(allot_rung rung)
+{
+    switch (rung) {
+#define RUNG_NAME(name, spelling, text)                                                            \
+    case ALLOT_RUNG_##name:                                                                        \
+        return spelling;
+        ALLOT_RUNG_LIST(RUNG_NAME)
+#undef RUNG_NAME
+    case ALLOT_RUNG_COUNT:
+        break;
+    }
+    return "unknown";
+}
+
+const char *allot_rung_text(allot_rung rung)
+{
+    switch (rung) {
+#define RUNG_TEXT(name, spelling, text)                                                            \
+    case ALLOT_RUNG_##name:                                                                        \
+        return text;
+        ALLOT_RUNG_LIST(RUNG_TEXT)
+#undef RUNG_TEXT
+    case ALLOT_RUNG_COUNT:
+        break;
+    }
+    return "unknown";
+}
+
+/** What the ladder did for one request so far. */
+typedef struct climb {
+    uint64_t tried[ALLOT_RUNG_COUNT];
+    uint64_t gained[ALLOT_RUNG_COUNT];
+    bool is_budget;    /**< A limit of the caller stood in the way of growing. */
+    uint64_t free_now; /**< Free bytes, for what a rung gained. */
+} climb;
+
+static uint64_t bytes_free(const allot_heap *heap)
+{
+    return heap->held - heap_meter_get(&heap->meters.active_bytes);
+}
+
+/** Whether the next rung may still help. */
+static bool goes_on(allot_status status)
+{
+    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
+           status == ALLOT_STATUS_BUDGET || status == ALLOT_STATUS_BUSY;
+}
+
+static allot_status search(allot_heap *heap, heap_ask *ask)
+{
+    return alloti_place_in(heap, ask->arena, ask, HEAP_BOUND_NONE);
+}
+
+/* ---- rungs ---- */
+
+static allot_status rung_search(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    return search(heap, ask);
+}
+
+static allot_status rung_collect(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    const uint64_t flushed = alloti_front_flush_all(heap);
+    const uint64_t before = bytes_free(heap);
+    const allot_status status = alloti_pending_collect(heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    return flushed != 0 || bytes_free(heap) != before ? search(heap, ask) : ALLOT_STATUS_FRAGMENTED;
+}
+
+static allot_status rung_share(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    return alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false);
+}
+
+static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bound bound)
+{
+    allot_status status = alloti_place_in(heap, ask->arena, ask, bound);
+    if (goes_on(status)) {
+        status = alloti_segment_grow(heap, ask->arena, ask->size, ask->align, bound);
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_place_in(heap, ask->arena, ask, bound);
+        }
+    }
+    state->is_budget = status == ALLOT_STATUS_BUDGET;
+    return status;
+}
+
+static allot_status rung_grow_soft(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    return grow(heap, ask, state, HEAP_BOUND_SOFT);
+}
+
+/** Drop blocks of a kind one by one, searching after each that is free at once. */
+static allot_status drop_until_it_fits(allot_heap *heap, heap_ask *ask, uint32_t flag)
+{
+    for (;;) {
+        uint64_t size = 0;
+        allot_status status = alloti_drop_one(heap, flag, &size);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        status = size == 0 ? ALLOT_STATUS_FRAGMENTED : search(heap, ask);
+        if (size == 0 || !goes_on(status)) {
+            return status;
+        }
+    }
+}
+
+static allot_status rung_drop_temporary(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    return drop_until_it_fits(heap, ask, ALLOT_BLOCK_TEMPORARY);
+}
+
+static allot_status rung_drop_cached(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    return drop_until_it_fits(heap, ask, ALLOT_BLOCK_CACHED);
+}
+
+static allot_status rung_compact(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    if (heap->compact == NULL) {
+        return ALLOT_STATUS_FRAGMENTED;
+    }
+    const allot_status status = heap->compact(heap, ask->arena, ask->size, ask->align);
+    return status == ALLOT_STATUS_OK ? search(heap, ask) : status;
+}
+
+static allot_status rung_spill(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    if (heap->spill == NULL) {
+        return ALLOT_STATUS_FRAGMENTED;
+    }
+    const allot_status status = heap->spill(heap, ask->arena, ask->size, ask->align);
+    return status == ALLOT_STATUS_OK ? search(heap, ask) : status;
+}
+
+static allot_status rung_grow(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    return grow(heap, ask, state, HEAP_BOUND_HARD);
+}
+
+/** Free segments or granules go back, as few bytes as the request needs; then all of them. */
+static allot_status rung_trim(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    for (int all = 0; all < 2; all++) {
+        uint64_t released = 0;
+        allot_status status =
+            all ? alloti_trim_all(heap, &released) : alloti_trim_for(heap, ask, &released);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        if (released != 0) {
+            status = grow(heap, ask, state, HEAP_BOUND_HARD);
+            if (!goes_on(status)) {
+                return status;
+            }
+        }
+    }
+    return ALLOT_STATUS_FRAGMENTED;
+}
+
+static allot_status rung_wait(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    const uint64_t before = bytes_free(heap);
+    allot_status status = alloti_pending_wait(heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (bytes_free(heap) != before) {
+        status = search(heap, ask);
+        if (!goes_on(status)) {
+            return status;
+        }
+    }
+    status = alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, true);
+    if (!goes_on(status) || bytes_free(heap) == before) {
+        return status;
+    }
+    return rung_trim(heap, ask, state);
+}
+
+static allot_status rung_pools(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    (void)state;
+    if (heap->arenas[ask->arena]->pool != 0) {
+        return ALLOT_STATUS_FRAGMENTED;
+    }
+    for (uint32_t i = 1; i < heap->pool_count; i++) {
+        if (heap->pools[i]->generation % 2 == 1 && heap->pools[i]->is_shared_on_oom) {
+            const allot_status status = alloti_place_elsewhere(heap, i, ask, true);
+            if (!goes_on(status)) {
+                return status;
+            }
+        }
+    }
+    return ALLOT_STATUS_FRAGMENTED;
+}
+
+/** In the order of ALLOT_RUNG_LIST; PRESSURE is climbed without the lock. */
+static allot_status (*const RUNGS[])(allot_heap *heap, heap_ask *ask, climb *state) = {
+    [ALLOT_RUNG_SEARCH] = rung_search,
+    [ALLOT_RUNG_COLLECT] = rung_collect,
+    [ALLOT_RUNG_SHARE] = rung_share,
+    [ALLOT_RUNG_GROW_SOFT] = rung_grow_soft,
+    [ALLOT_RUNG_DROP_TEMPORARY] = rung_drop_temporary,
+    [ALLOT_RUNG_DROP_CACHED] = rung_drop_cached,
+    [ALLOT_RUNG_COMPACT] = rung_compact,
+    [ALLOT_RUNG_SPILL] = rung_spill,
+    [ALLOT_RUNG_GROW] = rung_grow,
+    [ALLOT_RUNG_TRIM] = rung_trim,
+    [ALLOT_RUNG_WAIT] = rung_wait,
+    [ALLOT_RUNG_POOLS] = rung_pools,
+};
+
+/* ---- climbing ---- */
+
+static allot_status climb_one(allot_heap *heap, heap_ask *ask, climb *state, size_t rung)
+{
+    const uint64_t before = bytes_free(heap);
+    state->tried[rung]++;
+    const allot_status status = RUNGS[rung](heap, ask, state);
+    const uint64_t after = bytes_free(heap);
+    state->gained[rung] += after > before ? after - before : 0;
+    return status;
+}
+
+/** All rungs but PRESSURE. On success the lock is held. */
+static allot_status climb_all(allot_heap *heap, heap_ask *ask, climb *state)
+{
+    allot_status status = ALLOT_STATUS_FRAGMENTED;
+    for (size_t rung = 0; rung < sizeof RUNGS / sizeof RUNGS[0] && goes_on(status); rung++) {
+        const allot_status entered = alloti_heap_enter(heap);
+        if (entered != ALLOT_STATUS_OK) {
+            return entered;
+        }
+        status = climb_one(heap, ask, state, rung);
+        if (status == ALLOT_STATUS_OK) {
+            heap->retries += rung > ALLOT_RUNG_GROW;
+            return status;
+        }
+        pthread_mutex_unlock(&heap->mutex);
+    }
+    return status;
+}
+
+/* ---- refusing ---- */
+
+static uint64_t largest_of_pool(const allot_heap *heap, uint32_t pool)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < heap->arena_count; i++) {
+        const heap_arena *const arena = heap->arenas[i];
+        for (uint32_t j = 0; arena->pool == pool && j < arena->count; j++) {
+            largest = arena->largest[j] > largest ? arena->largest[j] : largest;
+        }
+    }
+    return largest;
+}
+
+static allot_status fill_failure(allot_heap *heap, const heap_ask *ask, const climb *state)
+{
+    const uint32_t pool = heap->arenas[ask->arena]->pool;
+    uint64_t device_free = 0;
+    uint64_t total = 0;
+    if (allot_device_memory_info(heap->device, &device_free, &total) != ALLOT_STATUS_OK) {
+        device_free = 0;
+    }
+    allot_heap_failure *const failure = &heap->failure;
+    *failure = (allot_heap_failure){
+        .struct_size = sizeof *failure,
+        .request = ask->request,
+        .size_reserved = heap->held,
+        .size_allocated = heap_meter_get(&heap->meters.allocated_bytes),
+        .size_free = bytes_free(heap),
+        .size_free_largest = largest_of_pool(heap, pool),
+        .size_pending = heap_meter_get(&heap->meters.active_bytes) -
+                        heap_meter_get(&heap->meters.allocated_bytes),
+        .limit = heap->options.limit,
+        .device_free = device_free,
+    };
+    memcpy(failure->tried, state->tried, sizeof failure->tried);
+    memcpy(failure->gained, state->gained, sizeof failure->gained);
+    if (failure->size_free_largest > failure->size_free) {
+        failure->size_free_largest = failure->size_free; /* unmapped addresses are not free bytes */
+    }
+    if (failure->size_free >= ask->size) {
+        failure->status = ALLOT_STATUS_FRAGMENTED;
+    } else {
+        failure->status = state->is_budget ? ALLOT_STATUS_BUDGET : ALLOT_STATUS_DEVICE_MEMORY;
+    }
+    alloti_record_refusal(heap, &ask->request, device_free);
+    return failure->status;
+}
+
+/** What the rungs gained, as text: ", collect 2.0 MiB, ...". */
+static void write_gains(const allot_heap_failure *failure, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < ALLOT_RUNG_COUNT && length < size; i++) {
+        char gained[ALLOT_SIZE_TEXT_MAX];
+        if (failure->gained[i] != 0) {
+            length += (size_t)snprintf(text + length, size - length, "; %s made %s free",
+                                       allot_rung_name((allot_rung)i),
+                                       allot_size_format(failure->gained[i], gained));
+        }
+    }
+}
+
+static allot_status refuse(allot_heap *heap, const heap_ask *ask, const climb *state)
+{
+    allot_status status = alloti_heap_enter(heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap->ooms++;
+    status = fill_failure(heap, ask, state);
+    const allot_heap_failure failure = heap->failure;
+    pthread_mutex_unlock(&heap->mutex);
+    char gains[512];
+    char sizes[6][ALLOT_SIZE_TEXT_MAX];
+    write_gains(&failure, gains, sizeof gains);
+    return alloti_fail(status,
+                       "asked %s aligned to %" PRIu64
+                       ": %s are reserved, %s allocated, %s wait for streams, "
+                       "%s are free in ranges of at most %s; the limit is %s%s",
+                       allot_size_format(failure.request.size, sizes[0]), ask->align,
+                       allot_size_format(failure.size_reserved, sizes[1]),
+                       allot_size_format(failure.size_allocated, sizes[2]),
+                       allot_size_format(failure.size_pending, sizes[3]),
+                       allot_size_format(failure.size_free, sizes[4]),
+                       allot_size_format(failure.size_free_largest, sizes[5]),
+                       failure.limit == 0 ? "the device's" : "set", gains);
+}
+
+allot_status alloti_ladder_climb(allot_heap *heap, heap_ask *ask)
+{
+    const allot_heap_options *const options = &heap->options;
+    climb state = {0};
+    for (int i = 0; i < PRESSURE_MAX; i++) {
+        const allot_status status = climb_all(heap, ask, &state);
+        if (!goes_on(status)) {
+            return status;
+        }
+        state.tried[ALLOT_RUNG_PRESSURE]++;
+        if (options->pressure == NULL ||
+            !options->pressure(options->pressure_context, heap, ask->request.size)) {
+            break;
+        }
+    }
+    return refuse(heap, ask, &state);
+}

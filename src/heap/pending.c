@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/pending.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "heap/arena.h"
+#include "heap/block.h"
+#include "heap/debug.h"
+#include "heap/record.h"
+#include "heap/segment.h"
+#include "heap/stats.h"
+
+/* ---- events ---- */
+
+/** Room for all events in the list of unused ones, so that putting one back cannot fail. */
+static allot_status make_event(allot_heap *heap)
+{
+    allot_status status = alloti_array_reserve(&heap->events, &heap->events_capacity,
+                                               heap->event_made + 1, sizeof *heap->events);
+    allot_event event = {0};
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_device_event_create(heap->device, &event);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        heap->event_made++;
+        heap->events[heap->event_count++] = event;
+    }
+    return status;
+}
+
+/** At least so many unused events. */
+static allot_status reserve_events(allot_heap *heap, uint64_t count)
+{
+    allot_status status = ALLOT_STATUS_OK;
+    while (heap->event_count < count && status == ALLOT_STATUS_OK) {
+        status = make_event(heap);
+    }
+    return status;
+}
+
+allot_status alloti_event_take(allot_heap *heap, allot_event *out)
+{
+    const allot_status status = reserve_events(heap, 1);
+    if (status == ALLOT_STATUS_OK) {
+        *out = heap->events[--heap->event_count];
+    }
+    return status;
+}
+
+void alloti_event_put(allot_heap *heap, allot_event event)
+{
+    heap->events[heap->event_count++] = event;
+}
+
+void alloti_events_fini(allot_heap *heap)
+{
+    allot_status worst = ALLOT_STATUS_OK;
+    while (heap->event_count != 0) {
+        const allot_status status =
+            allot_device_event_destroy(heap->device, heap->events[--heap->event_count]);
+        worst = status == ALLOT_STATUS_OK ? worst : status;
+    }
+    /* Nobody is left to tell: the heap is being destroyed. */
+    (void)worst;
+}
+
+/* ---- uses ---- */
+
+allot_status alloti_pending_use(allot_heap *heap, uint32_t index, uint32_t stream)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    for (uint32_t i = block->uses; i != ALLOT_NONE; i = heap->uses[i].next) {
+        if (heap->uses[i].stream == stream) {
+            return ALLOT_STATUS_OK;
+        }
+    }
+    uint32_t fresh = heap->uses_unused;
+    if (fresh != ALLOT_NONE) {
+        heap->uses_unused = heap->uses[fresh].next;
+    } else {
+        const allot_status status = alloti_array_reserve(
+            &heap->uses, &heap->uses_capacity, (uint64_t)heap->uses_count + 1, sizeof *heap->uses);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        fresh = heap->uses_count++;
+    }
+    heap->uses[fresh] = (heap_use){.stream = stream, .next = block->uses};
+    block->uses = fresh;
+    return ALLOT_STATUS_OK;
+}
+
+static void forget_uses(allot_heap *heap, heap_block *block)
+{
+    while (block->uses != ALLOT_NONE) {
+        const uint32_t use = block->uses;
+        block->uses = heap->uses[use].next;
+        heap->uses[use].next = heap->uses_unused;
+        heap->uses_unused = use;
+    }
+}
+
+/** Stream on which the memory of a block can be used again at once. */
+static uint32_t home_of(const allot_heap *heap, const heap_block *block)
+{
+    return heap->arenas[heap->segments[block->segment].arena]->stream;
+}
+
+/** The next stream that a freed block has to wait for, from `*use` on; ALLOT_NONE after the last.
+ * `*use` begins as the block's first use, its own stream comes last. */
+static uint32_t next_stream(const allot_heap *heap, const heap_block *block, uint32_t *use,
+                            bool *own_is_done)
+{
+    const uint32_t home = home_of(heap, block);
+    const uint32_t own = heap->arenas[block->arena]->stream;
+    while (*use != ALLOT_NONE) {
+        const uint32_t stream = heap->uses[*use].stream;
+        *use = heap->uses[*use].next;
+        if (stream != home && stream != own && !heap->streams[stream]->is_ended) {
+            return stream;
+        }
+    }
+    if (!*own_is_done && own != home) {
+        *own_is_done = true;
+        return own;
+    }
+    return ALLOT_NONE;
+}
+
+/* ---- queues ---- */
+
+static heap_wait *wait_at(const heap_stream *stream, uint64_t number)
+{
+    return &stream->waits[(stream->waits_head + number) & (stream->waits_capacity - 1)];
+}
+
+static allot_status reserve_wait(heap_stream *stream)
+{
+    if (stream->waits_count < stream->waits_capacity) {
+        return ALLOT_STATUS_OK;
+    }
+    const uint64_t capacity = stream->waits_capacity == 0 ? 64 : 2 * stream->waits_capacity;
+    heap_wait *const fresh = alloti_alloc_array(capacity, sizeof *fresh);
+    if (fresh == NULL) {
+        return alloti_fail_memory(capacity * sizeof *fresh);
+    }
+    for (uint64_t i = 0; i < stream->waits_count; i++) {
+        fresh[i] = *wait_at(stream, i);
+    }
+    free(stream->waits);
+    stream->waits = fresh;
+    stream->waits_capacity = capacity;
+    stream->waits_head = 0;
+    return ALLOT_STATUS_OK;
+}
+
+/** Host memory and events for all that a block has to wait for; *count is how many streams. */
+static allot_status reserve_waits(allot_heap *heap, const heap_block *block, uint64_t *count)
+{
+    uint32_t use = block->uses;
+    bool own_is_done = false;
+    allot_status status = ALLOT_STATUS_OK;
+    *count = 0;
+    for (;;) {
+        const uint32_t stream = next_stream(heap, block, &use, &own_is_done);
+        if (stream == ALLOT_NONE || status != ALLOT_STATUS_OK) {
+            break;
+        }
+        (*count)++;
+        status = reserve_wait(heap->streams[stream]);
+    }
+    return status == ALLOT_STATUS_OK ? reserve_events(heap, *count) : status;
+}
+
+/** Take back the first `count` waits of a block, which are the last in their queues. */
+static void undo_waits(allot_heap *heap, const heap_block *block, uint64_t count)
+{
+    uint32_t use = block->uses;
+    bool own_is_done = false;
+    for (uint64_t i = 0; i < count; i++) {
+        heap_stream *const stream = heap->streams[next_stream(heap, block, &use, &own_is_done)];
+        stream->waits_count--;
+        alloti_event_put(heap, wait_at(stream, stream->waits_count)->event);
+    }
+}
+
+static allot_status add_waits(allot_heap *heap, uint32_t index, uint64_t count)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    uint32_t use = block->uses;
+    bool own_is_done = false;
+    for (uint64_t i = 0; i < count; i++) {
+        heap_stream *const stream = heap->streams[next_stream(heap, block, &use, &own_is_done)];
+        const allot_event event = heap->events[heap->event_count - 1];
+        const allot_status status = allot_device_event_record(heap->device, event, stream->stream);
+        if (status != ALLOT_STATUS_OK) {
+            undo_waits(heap, block, i);
+            return status;
+        }
+        heap->event_count--;
+        *wait_at(stream, stream->waits_count) = (heap_wait){.event = event, .block = index};
+        stream->waits_count++;
+    }
+    block->pending = (uint32_t)count;
+    return ALLOT_STATUS_OK;
+}
+
+/* ---- giving back ---- */
+
+/** The memory of a block is free again; nothing has changed after a failure. */
+static allot_status give_back(allot_heap *heap, uint32_t index)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    allot_status status = alloti_debug_before_reuse(heap, block);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_segment_give_back(heap, block->segment, block->range, block->size);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (!block->is_pending) {
+        alloti_record_block(heap, ALLOT_EVENT_FREE_REQUESTED, block);
+    }
+    alloti_record_block(heap, ALLOT_EVENT_FREE_COMPLETED, block);
+    alloti_count_inactive(heap, block);
+    forget_uses(heap, block);
+    block->is_pending = false;
+    heap->arenas[block->arena]->block_count--;
+    alloti_block_put(heap, index);
+    return ALLOT_STATUS_OK;
+}
+
+/** A block that waits for nothing any more, but could not be given back: tried again later. */
+static void give_back_later(allot_heap *heap, uint32_t index)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    block->next = heap->give_back;
+    heap->give_back = index;
+}
+
+allot_status alloti_pending_free(allot_heap *heap, uint32_t index)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    uint64_t count = 0;
+    allot_status status = reserve_waits(heap, block, &count);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (count == 0) {
+        return give_back(heap, index);
+    }
+    status = add_waits(heap, index, count);
+    if (status == ALLOT_STATUS_OK) {
+        block->is_pending = true;
+        alloti_record_block(heap, ALLOT_EVENT_FREE_REQUESTED, block);
+    }
+    return status;
+}
+
+allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t ghost)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    heap_block *const other = heap_block_at(heap, ghost);
+    const uint64_t word = atomic_load_explicit(&other->word, memory_order_relaxed);
+    *other = *block;
+    atomic_store_explicit(&other->word, word, memory_order_relaxed);
+    heap->arenas[block->arena]->block_count++;
+    const allot_status status = alloti_pending_free(heap, ghost);
+    if (status != ALLOT_STATUS_OK) {
+        heap->arenas[block->arena]->block_count--;
+        return status;
+    }
+    block->uses = ALLOT_NONE;
+    block->segment = ALLOT_NONE;
+    block->address = 0;
+    return ALLOT_STATUS_OK;
+}
+
+void alloti_pending_undo(allot_heap *heap, uint32_t index)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    if (alloti_segment_give_back(heap, block->segment, block->range, block->size) ==
+        ALLOT_STATUS_OK) {
+        heap->arenas[block->arena]->block_count--;
+        alloti_block_put(heap, index);
+        return;
+    }
+    /* Counted as one that was freed, until host memory can be had. */
+    alloti_count_active(heap, block);
+    block->is_pending = true;
+    give_back_later(heap, index);
+}
+
+/* ---- collecting ---- */
+
+static allot_status retry_give_back(allot_heap *heap)
+{
+    while (heap->give_back != ALLOT_NONE) {
+        const uint32_t index = heap->give_back;
+        heap->give_back = heap_block_at(heap, index)->next;
+        const allot_status status = give_back(heap, index);
+        if (status != ALLOT_STATUS_OK) {
+            give_back_later(heap, index);
+            return status;
+        }
+    }
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status collect_stream(allot_heap *heap, heap_stream *stream)
+{
+    while (stream->waits_count != 0) {
+        const heap_wait wait = *wait_at(stream, 0);
+        const allot_status status = allot_device_event_query(heap->device, wait.event);
+        if (status != ALLOT_STATUS_OK) {
+            return status == ALLOT_STATUS_BUSY ? ALLOT_STATUS_OK : status;
+        }
+        stream->waits_head = (stream->waits_head + 1) & (stream->waits_capacity - 1);
+        stream->waits_count--;
+        alloti_event_put(heap, wait.event);
+        heap_block *const block = heap_block_at(heap, wait.block);
+        block->pending--;
+        if (block->pending == 0 && give_back(heap, wait.block) != ALLOT_STATUS_OK) {
+            give_back_later(heap, wait.block);
+        }
+    }
+    return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_pending_collect(allot_heap *heap)
+{
+    allot_status status = retry_give_back(heap);
+    for (uint32_t i = 0; i < heap->stream_count && status == ALLOT_STATUS_OK; i++) {
+        status = collect_stream(heap, heap->streams[i]);
+    }
+    return status;
+}
+
+void alloti_pending_forget(allot_heap *heap, uint32_t index)
+{
+    heap_stream *const stream = heap->streams[index];
+    for (; stream->waits_count != 0; stream->waits_count--) {
+        alloti_event_put(heap, wait_at(stream, stream->waits_count - 1)->event);
+    }
+}
+
+allot_status alloti_pending_wait(allot_heap *heap)
+{
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; i < heap->stream_count && status == ALLOT_STATUS_OK; i++) {
+        if (heap->streams[i]->waits_count != 0) {
+            status = alloti_stream_synchronize(heap, i);
+        }
+    }
+    return status == ALLOT_STATUS_OK ? alloti_pending_collect(heap) : status;
+}
+
+allot_status allot_heap_collect(allot_heap *heap)
+{
+    const allot_status status = alloti_heap_enter(heap);
+    return status == ALLOT_STATUS_OK ? heap_leave(heap, alloti_pending_collect(heap)) : status;
+}

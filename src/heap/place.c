@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/place.h"
+
+#include "heap/arena.h"
+#include "heap/granules.h"
+#include "heap/pending.h"
+
+static allot_status fits_nowhere(const heap_ask *ask)
+{
+    return alloti_fail(ALLOT_STATUS_FRAGMENTED, "no free range has %llu bytes",
+                       (unsigned long long)ask->size);
+}
+
+/** Place a request in one segment. */
+static allot_status place_in_segment(allot_heap *heap, uint32_t segment, heap_ask *ask,
+                                     heap_bound bound)
+{
+    allot_range range;
+    allot_status status =
+        alloti_segment_place(heap, segment, ask->size, ask->align, ask->request.tag, &range);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (heap->is_virtual) {
+        status = alloti_granules_commit(heap, segment, range.offset, range.size, bound);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        ask->segment = segment;
+        ask->range = range;
+        return status;
+    }
+    /* The space has room for this: it had the range free a moment ago. */
+    const allot_status undone = alloti_segment_give_back(heap, segment, range.id, range.size);
+    if (undone != ALLOT_STATUS_OK) {
+        return undone;
+    }
+    alloti_granules_settle(heap, segment);
+    return status;
+}
+
+/** Whether a failure only means that there is no room here. */
+static bool is_no_room(allot_status status)
+{
+    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
+           status == ALLOT_STATUS_BUDGET;
+}
+
+allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, heap_bound bound)
+{
+    const heap_arena *const arena = heap->arenas[index];
+    allot_status mapping = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; i < arena->count; i++) {
+        const uint32_t segment = arena->segments[i];
+        if (arena->largest[i] < ask->size ||
+            (heap->segments[segment].address & (ask->align - 1)) != 0) {
+            continue;
+        }
+        const allot_status status = place_in_segment(heap, segment, ask, bound);
+        if (!is_no_room(status)) {
+            return status;
+        }
+        mapping = status == ALLOT_STATUS_FRAGMENTED ? mapping : status;
+    }
+    return mapping == ALLOT_STATUS_OK ? fits_nowhere(ask) : mapping;
+}
+
+static bool has_room(const heap_arena *arena, uint64_t size)
+{
+    for (uint32_t i = 0; i < arena->count; i++) {
+        if (arena->largest[i] >= size) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/**
+ * Order the request's stream after all that another stream was given by now.
+ *
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_BUSY if that stream is not done and `waits` is false.
+ */
+static allot_status order_after(allot_heap *heap, uint32_t stream, const heap_ask *ask, bool waits)
+{
+    allot_event event = {0};
+    allot_status status = alloti_event_take(heap, &event);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    status = allot_device_event_record(heap->device, event, heap->streams[stream]->stream);
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_device_event_query(heap->device, event);
+    }
+    if (status == ALLOT_STATUS_BUSY && waits) {
+        status = allot_device_stream_wait(heap->device, ask->request.stream, event);
+    }
+    alloti_event_put(heap, event);
+    return status;
+}
+
+allot_status alloti_place_elsewhere(allot_heap *heap, uint32_t pool, heap_ask *ask, bool waits)
+{
+    for (uint32_t i = 0; i < heap->arena_count; i++) {
+        const heap_arena *const arena = heap->arenas[i];
+        if (i == ask->arena || arena->is_dead || arena->pool != pool ||
+            !has_room(arena, ask->size)) {
+            continue;
+        }
+        allot_status status = order_after(heap, arena->stream, ask, waits);
+        if (status == ALLOT_STATUS_BUSY) {
+            continue;
+        }
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_place_in(heap, i, ask, HEAP_BOUND_NONE);
+        }
+        if (!is_no_room(status)) {
+            return status;
+        }
+    }
+    return fits_nowhere(ask);
+}

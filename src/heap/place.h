@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/** Finding a range for a request among the segments that there are. */
+#ifndef ALLOTI_HEAP_PLACE_H
+#define ALLOTI_HEAP_PLACE_H
+
+#include "heap/segment.h"
+
+/** A request on its way, and the range it got. */
+typedef struct heap_ask {
+    allot_request request;
+    uint64_t size;  /**< Of the range: red zones included, rounded. */
+    uint64_t align; /**< At least the heap's granule. */
+    uint64_t lead;  /**< Bytes of the range before the caller's. */
+    uint32_t arena;
+    uint32_t segment; /**< Of the range. */
+    allot_range range;
+} heap_ask;
+
+/**
+ * Place a request in an arena: its segment of the lowest address in which it fits.
+ *
+ * @return ALLOT_STATUS_OK, and ask->segment and range are set; ALLOT_STATUS_FRAGMENTED if it fits
+ *         nowhere; what mapping memory returned, and nothing but the room of tables has changed.
+ */
+ALLOT_NODISCARD allot_status alloti_place_in(allot_heap *heap, uint32_t arena, heap_ask *ask,
+                                             heap_bound bound);
+
+/**
+ * Place a request in another arena of a pool, once the work of that arena's stream is done: either
+ * it is, or, if `waits`, the request's stream is made to wait for it.
+ */
+ALLOT_NODISCARD allot_status alloti_place_elsewhere(allot_heap *heap, uint32_t pool, heap_ask *ask,
+                                                    bool waits);
+
+#endif /* ALLOTI_HEAP_PLACE_H */

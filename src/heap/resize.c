@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Another size for a block: where it is, else elsewhere by a copy on its stream. */
+#include "heap/alloc.h"
+#include "heap/block.h"
+#include "heap/debug.h"
+#include "heap/granules.h"
+#include "heap/pending.h"
+#include "heap/record.h"
+#include "heap/stats.h"
+
+/** A block's share of the meters, before and after its size changes. */
+static void count_again(allot_heap *heap, heap_block *block, uint64_t size, uint64_t requested)
+{
+    alloti_count_freed(heap, block);
+    alloti_count_inactive(heap, block);
+    block->size = size;
+    block->requested = requested;
+    alloti_count_active(heap, block);
+    alloti_count_allocated(heap, block);
+}
+
+/** Where it is. ALLOT_STATUS_FRAGMENTED and the like if that cannot be; then nothing has changed.
+ */
+static allot_status resize_in_place(allot_heap *heap, heap_block *block, uint64_t size)
+{
+    const uint64_t old_size = block->size;
+    allot_range range;
+    if (heap->red_zone != 0) {
+        return alloti_fail(ALLOT_STATUS_FRAGMENTED, "a red zone is in the way");
+    }
+    allot_status status = alloti_segment_resize(heap, block->segment, block->range, size, &range);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (heap->is_virtual) {
+        status =
+            alloti_granules_commit(heap, block->segment, range.offset, range.size, HEAP_BOUND_HARD);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        count_again(heap, block, range.size, size);
+        return status;
+    }
+    /* Shrinking back to what it was; should that fail, the block has some bytes that are not
+     * mapped, which its size does not tell of. */
+    const allot_status undone =
+        alloti_segment_resize(heap, block->segment, block->range, old_size, &range);
+    return undone == ALLOT_STATUS_OK ? status : undone;
+}
+
+static bool is_no_room(allot_status status)
+{
+    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
+           status == ALLOT_STATUS_BUDGET;
+}
+
+/** A block's bytes go to a range that was found for it, and what it had is freed as `ghost`. */
+static allot_status take_over(allot_heap *heap, uint32_t index, uint32_t ghost, const heap_ask *ask)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    const uint64_t address = heap->segments[ask->segment].address + ask->range.offset + ask->lead;
+    const uint64_t kept =
+        block->requested < ask->request.size ? block->requested : ask->request.size;
+    allot_status status =
+        allot_device_copy(heap->device, ask->request.stream, (allot_devptr){address},
+                          (allot_devptr){block->address}, kept);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_pending_detach(heap, index, ghost);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    alloti_count_freed(heap, block);
+    block->address = address;
+    block->size = ask->range.size;
+    block->requested = ask->request.size;
+    block->segment = ask->segment;
+    block->range = ask->range.id;
+    block->is_home = heap->segments[ask->segment].arena == block->arena;
+    alloti_count_active(heap, block);
+    alloti_count_allocated(heap, block);
+    alloti_record_block(heap, ALLOT_EVENT_ALLOC, block);
+    return status;
+}
+
+/** A request for a place like the block's own, of another size. */
+static heap_ask ask_like(allot_heap *heap, uint32_t index, uint64_t size)
+{
+    allot_block_info info;
+    alloti_block_describe(heap, index, &info);
+    return (heap_ask){.request = {.struct_size = sizeof(allot_request),
+                                  .size = size,
+                                  .align = heap_block_at(heap, index)->align,
+                                  .stream = info.stream,
+                                  .pool = info.pool,
+                                  .priority = info.priority,
+                                  .tag = info.tag,
+                                  .owner = info.owner}};
+}
+
+/** Move a block to a range that was found. Under the lock. */
+static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghost,
+                            const heap_ask *ask)
+{
+    uint32_t index = 0;
+    uint64_t word = 0;
+    heap_block *const other = heap_block_at(heap, ghost);
+    alloti_fill_block(heap, ask, other);
+    allot_status status = alloti_debug_before_use(heap, other);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_block_find(heap, handle, &index, &word);
+    }
+    if (status == ALLOT_STATUS_OK && !alloti_block_begin_move(heap_block_at(heap, index))) {
+        status = alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned");
+    } else if (status == ALLOT_STATUS_OK) {
+        status = take_over(heap, index, ghost, ask);
+        alloti_block_end_move(heap_block_at(heap, index));
+    }
+    if (status != ALLOT_STATUS_OK) {
+        alloti_fill_block(heap, ask, other);
+        heap->arenas[ask->arena]->block_count++;
+        alloti_pending_undo(heap, ghost);
+    }
+    return status;
+}
+
+/** Try where it is; ALLOT_STATUS_FRAGMENTED and `ask` if it has to move. */
+static allot_status begin_resize(allot_heap *heap, allot_handle handle, uint64_t size,
+                                 heap_ask *ask)
+{
+    uint32_t index = 0;
+    uint64_t word = 0;
+    const allot_status status = alloti_block_find(heap, handle, &index, &word);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if ((word & BLOCK_DROPPED) != 0) {
+        return alloti_fail(ALLOT_STATUS_NOT_FOUND, "the block was dropped for want of memory");
+    }
+    heap_block *const block = heap_block_at(heap, index);
+    const bool is_mine = alloti_block_begin_move(block);
+    *ask = ask_like(heap, index, size);
+    const allot_status resized = resize_in_place(heap, block, size);
+    if (is_mine) {
+        alloti_block_end_move(block);
+        return resized;
+    }
+    return is_no_room(resized)
+               ? alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned")
+               : resized;
+}
+
+allot_status allot_heap_resize(allot_heap *heap, allot_handle handle, uint64_t size)
+{
+    heap_ask ask = {0};
+    uint32_t ghost = 0;
+    if (size == 0) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "a block has at least one byte");
+    }
+    allot_status status = alloti_heap_enter(heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    status = heap_leave(heap, begin_resize(heap, handle, size, &ask));
+    if (!is_no_room(status)) {
+        return status;
+    }
+    status = alloti_find_room(heap, &ask, &ghost);
+    return status == ALLOT_STATUS_OK ? heap_leave(heap, move_to(heap, handle, ghost, &ask))
+                                     : status;
+}
