@@ -20,16 +20,19 @@ static void host_destroy(void *self, bool is_forked)
     (void)is_forked;
     host_device *const device = self;
     alloti_host_regions_fini(device);
-    for (uint64_t i = 0; i < device->memory_names.count; i++) {
-        free(device->memories[i].slots);
+    for (uint64_t i = 0; i < device->memories.count; i++) {
+        host_memory *const memory = device->memories.slots[i].object;
+        if (memory != NULL) {
+            free(memory->slots);
+            free(memory);
+        }
     }
     alloti_host_parking_fini(device);
-    alloti_host_names_fini(&device->memory_names);
-    alloti_host_names_fini(&device->streams);
-    alloti_host_names_fini(&device->events);
+    alloti_slots_fini(&device->memories);
+    alloti_slots_fini(&device->streams);
+    alloti_slots_fini(&device->events);
     alloti_host_mover_fini(&device->mover);
     pthread_mutex_destroy(&device->lock);
-    free(device->memories);
     free(device);
 }
 

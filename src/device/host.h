@@ -25,23 +25,18 @@
 #ifndef ALLOTI_DEVICE_HOST_H
 #define ALLOTI_DEVICE_HOST_H
 
+#include "core/slot.h"
 #include "device/areas.h"
 #include "device/host_machine.h"
 #include "device/host_move.h"
-#include "device/host_names.h"
 #include "device/host_pages.h"
 
-/** A mapping: an allocation, or reserved addresses. */
-typedef struct host_region {
-    uint64_t begin;
-    uint64_t size;         /**< As asked for. */
-    uint64_t span;         /**< Whole pages. */
-    uint32_t *owners;      /**< [size / granule] Index + 1 of the memory that lies there, 0: none;
-                              NULL: an allocation. */
-    uint32_t mapped_count; /**< Memories mapped and left in it. */
-    uint32_t left_count;
-    uint32_t cut_count; /**< Mappings of the kernel that mremap() may have added. */
-} host_region;
+/** First bytes of the handles that are given out. */
+enum {
+    HOST_KIND_STREAM = 1,
+    HOST_KIND_EVENT,
+    HOST_KIND_MEMORY,
+};
 
 typedef enum host_place {
     HOST_PLACE_FRESH,
@@ -56,6 +51,18 @@ typedef struct host_memory {
     uint64_t address; /**< MAPPED, LEFT: where it begins. */
     uint32_t *slots;  /**< [size / granule] PARKED: where in the parking place; else NULL. */
 } host_memory;
+
+/** A mapping: an allocation, or reserved addresses. */
+typedef struct host_region {
+    uint64_t begin;
+    uint64_t size;         /**< As asked for. */
+    uint64_t span;         /**< Whole pages. */
+    host_memory **owners;  /**< [size / granule] What lies there, NULL: nothing; no array: an
+                              allocation. */
+    uint32_t mapped_count; /**< Memories mapped and left in it. */
+    uint32_t left_count;
+    uint32_t cut_count; /**< Mappings of the kernel that mremap() may have added. */
+} host_region;
 
 /** Room for memories that had to make way, a granule a slot. */
 typedef struct host_parking {
@@ -77,16 +84,14 @@ typedef struct host_device {
     bool is_guarded;
     host_mover mover;
 
-    pthread_mutex_t lock; /**< Guards all below; taken before the mover's. */
-    uint64_t size_used;   /**< Of the quota. */
-    device_areas regions; /**< The value of an area is the address of its host_region. */
-    host_names memory_names;
-    host_memory *memories; /**< [memory_names.count] */
-    uint64_t memory_capacity;
+    pthread_mutex_t lock;  /**< Guards all below; taken before the mover's. */
+    uint64_t size_used;    /**< Of the quota. */
+    device_areas regions;  /**< The value of an area is the address of its host_region. */
+    alloti_slots memories; /**< Of host_memory. */
     host_parking parking;
     uint32_t cut_count; /**< Of all regions. */
-    host_names streams;
-    host_names events;
+    alloti_slots streams;
+    alloti_slots events;
 } host_device;
 
 /* The functions below want `lock` held, but for the operations, which take it. */
@@ -94,11 +99,11 @@ typedef struct host_device {
 /** A claim on the quota; ALLOT_STATUS_DEVICE_MEMORY with the figures. */
 ALLOT_NODISCARD allot_status alloti_host_claim(host_device *device, uint64_t size);
 
-/** Map a region and enter it; `owners` is taken over on success. Where the kernel refuses:
- * ALLOT_STATUS_DEVICE_MEMORY of allocations, ALLOT_STATUS_HOST_MEMORY of reserved addresses. */
+/** Map a region and enter it. Where the kernel refuses: ALLOT_STATUS_DEVICE_MEMORY of allocations,
+ * ALLOT_STATUS_HOST_MEMORY of reserved addresses. */
 ALLOT_NODISCARD allot_status alloti_host_region_add(host_device *device,
                                                     const host_mapping *mapping, uint64_t size,
-                                                    uint32_t *owners, uint64_t *address);
+                                                    uint64_t *address);
 
 /** Unmap a region and forget it; ALLOT_STATUS_BACKEND, and it is still there. */
 ALLOT_NODISCARD allot_status alloti_host_region_remove(host_device *device, host_region *region);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the C library's name */
 #define _GNU_SOURCE /* mremap */
 #include "device/host_move.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Streams, events and bytes. Work is done before a call returns, in the order of the calls, which
- * every stream and event agrees with; they are only known by name, so that a wrong one is found.
+ * every stream and event agrees with; they are only told from what is none.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,57 +9,56 @@
 #include "device/host.h"
 #include "device/host_pages.h"
 
-static allot_status add_name(host_device *device, host_names *names, uint64_t *name)
+/** A new handle. There is nothing to know of a stream or an event but that it is there. */
+static allot_status add_handle(host_device *device, alloti_slots *slots, uint8_t kind,
+                               uint64_t *out)
 {
     pthread_mutex_lock(&device->lock);
-    const allot_status status = alloti_host_names_add(names, name);
+    const uint64_t handle = alloti_slots_add(slots, kind, device);
     pthread_mutex_unlock(&device->lock);
-    return status;
+    if (handle == 0) {
+        return alloti_fail_memory(sizeof(alloti_slot));
+    }
+    *out = handle;
+    return ALLOT_STATUS_OK;
 }
 
-static allot_status remove_name(host_device *device, host_names *names, const char *what,
-                                uint64_t name)
+/** Whether a handle is live; if `is_used_up`, it is so no more. */
+static allot_status check_handle(host_device *device, alloti_slots *slots, uint8_t kind,
+                                 uint64_t handle, bool is_used_up)
 {
     pthread_mutex_lock(&device->lock);
-    const bool is_known = alloti_host_names_find(names, name) != ALLOT_NONE;
-    if (is_known) {
-        alloti_host_names_remove(names, name);
+    const bool is_live = alloti_slots_get(slots, kind, handle) != NULL;
+    if (is_live && is_used_up) {
+        alloti_slots_remove(slots, handle);
     }
     pthread_mutex_unlock(&device->lock);
-    return is_known ? ALLOT_STATUS_OK
-                    : alloti_fail(ALLOT_STATUS_INVALID, "host: no %s %#" PRIx64, what, name);
-}
-
-static allot_status check_name(host_device *device, const host_names *names, const char *what,
-                               uint64_t name)
-{
-    pthread_mutex_lock(&device->lock);
-    const bool is_known = alloti_host_names_find(names, name) != ALLOT_NONE;
-    pthread_mutex_unlock(&device->lock);
-    return is_known ? ALLOT_STATUS_OK
-                    : alloti_fail(ALLOT_STATUS_INVALID, "host: no %s %#" PRIx64, what, name);
+    return is_live ? ALLOT_STATUS_OK
+                   : alloti_fail(ALLOT_STATUS_INVALID, "host: no %s %#" PRIx64,
+                                 kind == HOST_KIND_STREAM ? "stream" : "event", handle);
 }
 
 static allot_status check_stream(host_device *device, uint64_t stream)
 {
-    return stream == 0 ? ALLOT_STATUS_OK : check_name(device, &device->streams, "stream", stream);
+    return stream == 0 ? ALLOT_STATUS_OK
+                       : check_handle(device, &device->streams, HOST_KIND_STREAM, stream, false);
 }
 
 static allot_status check_event(host_device *device, uint64_t event)
 {
-    return check_name(device, &device->events, "event", event);
+    return check_handle(device, &device->events, HOST_KIND_EVENT, event, false);
 }
 
 allot_status alloti_host_stream_create(void *self, uint64_t *stream)
 {
     host_device *const device = self;
-    return add_name(device, &device->streams, stream);
+    return add_handle(device, &device->streams, HOST_KIND_STREAM, stream);
 }
 
 allot_status alloti_host_stream_destroy(void *self, uint64_t stream)
 {
     host_device *const device = self;
-    return remove_name(device, &device->streams, "stream", stream);
+    return check_handle(device, &device->streams, HOST_KIND_STREAM, stream, true);
 }
 
 allot_status alloti_host_stream_wait(void *self, uint64_t stream, uint64_t event)
@@ -76,13 +75,13 @@ allot_status alloti_host_stream_synchronize(void *self, uint64_t stream)
 allot_status alloti_host_event_create(void *self, uint64_t *event)
 {
     host_device *const device = self;
-    return add_name(device, &device->events, event);
+    return add_handle(device, &device->events, HOST_KIND_EVENT, event);
 }
 
 allot_status alloti_host_event_destroy(void *self, uint64_t event)
 {
     host_device *const device = self;
-    return remove_name(device, &device->events, "event", event);
+    return check_handle(device, &device->events, HOST_KIND_EVENT, event, true);
 }
 
 allot_status alloti_host_event_record(void *self, uint64_t event, uint64_t stream)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/size_math.h"
 #include "core/size_text.h"
 #include "device/host.h"
@@ -45,23 +46,32 @@ static allot_status enter(host_device *device, const host_region *values)
 }
 
 allot_status alloti_host_region_add(host_device *device, const host_mapping *mapping, uint64_t size,
-                                    uint32_t *owners, uint64_t *address)
+                                    uint64_t *address)
 {
-    const uint64_t begin = alloti_host_pages_map(mapping);
-    if (begin == 0) {
-        return alloti_fail(owners == NULL ? ALLOT_STATUS_DEVICE_MEMORY : ALLOT_STATUS_HOST_MEMORY,
-                           "host: mmap of %s: %s", alloti_size(mapping->size).text,
-                           strerror(errno));
+    host_region region = {.size = size, .span = mapping->size};
+    region.begin = alloti_host_pages_map(mapping);
+    if (region.begin == 0) {
+        return alloti_fail(
+            mapping->is_reserved ? ALLOT_STATUS_HOST_MEMORY : ALLOT_STATUS_DEVICE_MEMORY,
+            "host: mmap of %s: %s", alloti_size(mapping->size).text, strerror(errno));
     }
-    const host_region region = {
-        .begin = begin, .size = size, .span = mapping->size, .owners = owners};
-    const allot_status status = enter(device, &region);
+    allot_status status = ALLOT_STATUS_OK;
+    if (mapping->is_reserved) {
+        const uint64_t granules = size / device->granule;
+        region.owners = alloti_calloc_array(granules, sizeof *region.owners);
+        status = region.owners == NULL ? alloti_fail_memory(granules * sizeof *region.owners)
+                                       : ALLOT_STATUS_OK;
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = enter(device, &region);
+    }
     if (status != ALLOT_STATUS_OK) {
-        (void)alloti_host_pages_unmap(begin, mapping->size);
+        free(region.owners);
+        (void)alloti_host_pages_unmap(region.begin, mapping->size);
         return status;
     }
-    alloti_host_mover_adopt(&device->mover, begin, mapping->size);
-    *address = begin;
+    alloti_host_mover_adopt(&device->mover, region.begin, mapping->size);
+    *address = region.begin;
     return ALLOT_STATUS_OK;
 }
 
@@ -127,7 +137,7 @@ allot_status alloti_host_alloc(void *self, uint64_t size, uint64_t *address)
     pthread_mutex_lock(&device->lock);
     allot_status status = alloti_host_claim(device, mapping.size);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_host_region_add(device, &mapping, size, NULL, address);
+        status = alloti_host_region_add(device, &mapping, size, address);
         if (status != ALLOT_STATUS_OK) {
             device->size_used -= mapping.size;
         }

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
-#include "core/size_math.h"
 #include "core/size_text.h"
 #include "device/host.h"
 #include "device/host_pages.h"
@@ -46,9 +44,9 @@ static void close_range(const host_device *device, uint64_t address, uint64_t si
     (void)protect(device, address, size, false);
 }
 
-/** Note which memory (index + 1) lies at a range of a region; 0: none. */
+/** Note which memory lies at a range of a region; NULL: none. */
 static void set_owner(const host_device *device, const host_region *region, uint64_t address,
-                      uint64_t size, uint32_t owner)
+                      uint64_t size, host_memory *owner)
 {
     const uint64_t begin = (address - region->begin) / device->granule;
     for (uint64_t i = 0; i < size / device->granule; i++) {
@@ -56,11 +54,10 @@ static void set_owner(const host_device *device, const host_region *region, uint
     }
 }
 
-static host_memory *find_memory(const host_device *device, uint64_t name, uint64_t size)
+static host_memory *find_memory(const host_device *device, uint64_t handle, uint64_t size)
 {
-    const uint32_t index = alloti_host_names_find(&device->memory_names, name);
-    return index != ALLOT_NONE && device->memories[index].size == size ? &device->memories[index]
-                                                                       : NULL;
+    host_memory *const memory = alloti_slots_get(&device->memories, HOST_KIND_MEMORY, handle);
+    return memory != NULL && memory->size == size ? memory : NULL;
 }
 
 /** Reserved addresses that have all of a range; NULL. */
@@ -70,30 +67,16 @@ static host_region *find_reserved(const host_device *device, uint64_t address, u
     return region != NULL && region->owners != NULL ? region : NULL;
 }
 
-static allot_status reserve_locked(host_device *device, uint64_t size, uint64_t *address)
-{
-    uint32_t *const owners = alloti_calloc_array(size / device->granule, sizeof *owners);
-    if (owners == NULL) {
-        return alloti_fail_memory(size / device->granule * sizeof *owners);
-    }
-    const bool is_huge = device->is_huge && device->granule >= HOST_HUGE_PAGE;
-    const host_mapping mapping = {.size = size,
-                                  .align = device->granule,
-                                  .is_huge = is_huge,
-                                  .is_reserved = true,
-                                  .is_closed = device->is_guarded};
-    const allot_status status = alloti_host_region_add(device, &mapping, size, owners, address);
-    if (status != ALLOT_STATUS_OK) {
-        free(owners);
-    }
-    return status;
-}
-
 allot_status alloti_host_reserve(void *self, uint64_t size, uint64_t *address)
 {
     host_device *const device = self;
+    const host_mapping mapping = {.size = size,
+                                  .align = device->granule,
+                                  .is_huge = device->is_huge && device->granule >= HOST_HUGE_PAGE,
+                                  .is_reserved = true,
+                                  .is_closed = device->is_guarded};
     pthread_mutex_lock(&device->lock);
-    const allot_status status = reserve_locked(device, size, address);
+    const allot_status status = alloti_host_region_add(device, &mapping, size, address);
     pthread_mutex_unlock(&device->lock);
     return status;
 }
@@ -110,7 +93,7 @@ static allot_status make_way(host_device *device, host_memory *memory)
     status = alloti_host_park(device, memory);
     close_range(device, address, memory->size);
     if (status == ALLOT_STATUS_OK) {
-        set_owner(device, region, address, memory->size, 0);
+        set_owner(device, region, address, memory->size, NULL);
         region->left_count--;
     }
     return status;
@@ -122,8 +105,7 @@ static allot_status clear_range(host_device *device, const host_region *region, 
 {
     const uint64_t begin = (address - region->begin) / device->granule;
     for (uint64_t i = begin; i < begin + size / device->granule; i++) {
-        host_memory *const memory =
-            region->owners[i] == 0 ? NULL : &device->memories[region->owners[i] - 1];
+        host_memory *const memory = region->owners[i];
         const allot_status status =
             memory == NULL || memory == but ? ALLOT_STATUS_OK : make_way(device, memory);
         if (status != ALLOT_STATUS_OK) {
@@ -161,23 +143,22 @@ allot_status alloti_host_unreserve(void *self, uint64_t address, uint64_t size)
     return status;
 }
 
-static allot_status create_locked(host_device *device, uint64_t size, uint64_t *name)
+static allot_status create_locked(host_device *device, uint64_t size, uint64_t *handle)
 {
-    allot_status status = alloti_host_claim(device, size);
+    const allot_status status = alloti_host_claim(device, size);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    status = alloti_array_reserve(&device->memories, &device->memory_capacity,
-                                  device->memory_names.count + 1, sizeof *device->memories);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_host_names_add(&device->memory_names, name);
-    }
-    if (status != ALLOT_STATUS_OK) {
+    host_memory *const memory = malloc(sizeof *memory);
+    const uint64_t made =
+        memory == NULL ? 0 : alloti_slots_add(&device->memories, HOST_KIND_MEMORY, memory);
+    if (made == 0) {
+        free(memory);
         device->size_used -= size;
-        return status;
+        return alloti_fail_memory(sizeof *memory);
     }
-    device->memories[alloti_host_names_find(&device->memory_names, *name)] =
-        (host_memory){.place = HOST_PLACE_FRESH, .size = size};
+    *memory = (host_memory){.place = HOST_PLACE_FRESH, .size = size};
+    *handle = made;
     return ALLOT_STATUS_OK;
 }
 
@@ -194,16 +175,16 @@ allot_status alloti_host_memory_create(void *self, uint64_t size, uint64_t *memo
 static void leave(host_device *device, const host_memory *memory)
 {
     host_region *const region = alloti_host_region_find(device, memory->address, memory->size);
-    set_owner(device, region, memory->address, memory->size, 0);
+    set_owner(device, region, memory->address, memory->size, NULL);
     region->left_count--;
 }
 
-static allot_status release_locked(host_device *device, uint64_t name, uint64_t size)
+static allot_status release_locked(host_device *device, uint64_t handle, uint64_t size)
 {
-    host_memory *const memory = find_memory(device, name, size);
+    host_memory *const memory = find_memory(device, handle, size);
     if (memory == NULL) {
         return alloti_fail(ALLOT_STATUS_INVALID,
-                           "host: no memory %#" PRIx64 " of %" PRIu64 " bytes", name, size);
+                           "host: no memory %#" PRIx64 " of %" PRIu64 " bytes", handle, size);
     }
     if (memory->place == HOST_PLACE_MAPPED) {
         return alloti_fail(ALLOT_STATUS_BUSY, "host: the memory is mapped at %#" PRIx64,
@@ -215,7 +196,8 @@ static allot_status release_locked(host_device *device, uint64_t name, uint64_t 
     } else if (memory->place == HOST_PLACE_PARKED) {
         alloti_host_parking_drop(device, memory);
     }
-    alloti_host_names_remove(&device->memory_names, name);
+    alloti_slots_remove(&device->memories, handle);
+    free(memory);
     device->size_used -= size;
     return ALLOT_STATUS_OK;
 }
@@ -296,8 +278,7 @@ static bool has_mapped(const host_device *device, const host_region *region, uin
 {
     const uint64_t begin = (address - region->begin) / device->granule;
     for (uint64_t i = begin; i < begin + size / device->granule; i++) {
-        if (region->owners[i] != 0 &&
-            device->memories[region->owners[i] - 1].place == HOST_PLACE_MAPPED) {
+        if (region->owners[i] != NULL && region->owners[i]->place == HOST_PLACE_MAPPED) {
             return true;
         }
     }
@@ -327,10 +308,11 @@ static allot_status check_map(const host_device *device, const host_region *regi
     return ALLOT_STATUS_OK;
 }
 
-static allot_status map_locked(host_device *device, uint64_t address, uint64_t name, uint64_t size)
+static allot_status map_locked(host_device *device, uint64_t address, uint64_t handle,
+                               uint64_t size)
 {
     host_region *const region = find_reserved(device, address, size);
-    host_memory *const memory = find_memory(device, name, size);
+    host_memory *const memory = find_memory(device, handle, size);
     allot_status status = check_map(device, region, memory, address, size);
     if (status == ALLOT_STATUS_OK) {
         status = clear_range(device, region, address, size, memory);
@@ -348,7 +330,7 @@ static allot_status map_locked(host_device *device, uint64_t address, uint64_t n
     }
     memory->place = HOST_PLACE_MAPPED;
     memory->address = address;
-    set_owner(device, region, address, size, (uint32_t)(memory - device->memories) + 1);
+    set_owner(device, region, address, size, memory);
     region->mapped_count++;
     return ALLOT_STATUS_OK;
 }
@@ -365,9 +347,8 @@ allot_status alloti_host_map(void *self, uint64_t address, uint64_t memory, uint
 static allot_status unmap_locked(host_device *device, uint64_t address, uint64_t size)
 {
     host_region *const region = find_reserved(device, address, size);
-    const uint32_t owner =
-        region == NULL ? 0 : region->owners[(address - region->begin) / device->granule];
-    host_memory *const memory = owner == 0 ? NULL : &device->memories[owner - 1];
+    host_memory *const memory =
+        region == NULL ? NULL : region->owners[(address - region->begin) / device->granule];
     if (memory == NULL || memory->place != HOST_PLACE_MAPPED || memory->address != address ||
         memory->size != size) {
         return alloti_fail(ALLOT_STATUS_INVALID,

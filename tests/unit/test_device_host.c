@@ -72,13 +72,23 @@ static allot_memory create(allot_device *device, uint64_t size)
     return memory;
 }
 
+/** A file that the kernel has about this process; exits where there is none. */
+static FILE *open_own(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/%s", name);
+    FILE *const file = fopen(path, "re");
+    if (file == NULL) {
+        CHECK(file != NULL);
+        exit(1);
+    }
+    return file;
+}
+
 /** Lines of the kernel's list of this process's mappings that meet a range. */
 static uint64_t count_mappings(allot_devptr begin, uint64_t size)
 {
-    FILE *const file = fopen("/proc/self/maps", "re");
-    if (!CHECK(file != NULL)) {
-        return 0;
-    }
+    FILE *const file = open_own("maps");
     uint64_t count = 0;
     char line[512];
     while (fgets(line, sizeof line, file) != NULL) {
@@ -212,10 +222,7 @@ static void no_more_than_the_quota_is_handed_out(void)
 /** Size of huge pages in the mapping that holds an address, in bytes. */
 static uint64_t huge_bytes(allot_devptr ptr)
 {
-    FILE *const file = fopen("/proc/self/smaps", "re");
-    if (!CHECK(file != NULL)) {
-        return 0;
-    }
+    FILE *const file = open_own("smaps");
     uint64_t size = 0;
     bool is_here = false;
     char line[512];
