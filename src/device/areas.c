@@ -38,39 +38,58 @@ void alloti_areas_fini(device_areas *areas)
     alloti_areas_init(areas);
 }
 
-static allot_status take_place(device_areas *areas, uint32_t *out)
+allot_status alloti_areas_reserve(device_areas *areas)
 {
     if (areas->first_free != ALLOT_NONE) {
-        *out = areas->first_free;
-        areas->first_free = areas->items[*out].next_free;
         return ALLOT_STATUS_OK;
     }
     const uint64_t need = (uint64_t)areas->count + 1;
     if (need >= ALLOT_NONE) {
         return alloti_fail_memory(need);
     }
-    allot_status status =
+    const allot_status status =
         alloti_array_reserve(&areas->items, &areas->items_capacity, need, sizeof *areas->items);
-    if (status == ALLOT_STATUS_OK) {
-        status =
-            alloti_array_reserve(&areas->nodes, &areas->nodes_capacity, need, sizeof *areas->nodes);
+    return status != ALLOT_STATUS_OK ? status
+                                     : alloti_array_reserve(&areas->nodes, &areas->nodes_capacity,
+                                                            need, sizeof *areas->nodes);
+}
+
+static uint32_t take_place(device_areas *areas)
+{
+    const uint32_t place = areas->first_free != ALLOT_NONE ? areas->first_free : areas->count++;
+    if (place == areas->first_free) {
+        areas->first_free = areas->items[place].next_free;
+    } else {
+        areas->nodes[place] = (alloti_tree_node){0};
     }
-    if (status == ALLOT_STATUS_OK) {
-        *out = areas->count++;
-        areas->nodes[*out] = (alloti_tree_node){0};
-    }
-    return status;
+    return place;
 }
 
 allot_status alloti_areas_add(device_areas *areas, const device_area *area)
 {
-    uint32_t place = ALLOT_NONE;
-    const allot_status status = take_place(areas, &place);
+    const allot_status status = alloti_areas_reserve(areas);
     if (status == ALLOT_STATUS_OK) {
+        const uint32_t place = take_place(areas);
         areas->items[place] = *area;
-        alloti_areas_put_back(areas, place);
+        const alloti_tree_host host = host_of(areas);
+        alloti_tree_insert(&areas->tree, &host, place);
     }
     return status;
+}
+
+static const device_area *area_at(const device_areas *areas, uint32_t place)
+{
+    return place == ALLOT_NONE ? NULL : &areas->items[place];
+}
+
+const device_area *alloti_areas_first(const device_areas *areas)
+{
+    return area_at(areas, alloti_tree_first(&areas->tree, areas->nodes));
+}
+
+const device_area *alloti_areas_next(const device_areas *areas, const device_area *area)
+{
+    return area_at(areas, alloti_tree_next(areas->nodes, (uint32_t)(area - areas->items)));
 }
 
 /** First area that ends above an address; ALLOT_NONE if none does. */

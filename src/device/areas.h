@@ -30,6 +30,9 @@ typedef struct device_areas {
 void alloti_areas_init(device_areas *areas);
 void alloti_areas_fini(device_areas *areas);
 
+/** Make room, so that the next alloti_areas_add() succeeds. */
+ALLOT_NODISCARD allot_status alloti_areas_reserve(device_areas *areas);
+
 /** Add an area that overlaps none; ALLOT_STATUS_HOST_MEMORY. */
 ALLOT_NODISCARD allot_status alloti_areas_add(device_areas *areas, const device_area *area);
 
@@ -53,6 +56,10 @@ void alloti_areas_give_up(device_areas *areas, uint32_t place);
 
 /** Take out the first area; false if there is none. */
 bool alloti_areas_pop(device_areas *areas, device_area *out);
+
+/** The first area, and the one after another, by address; NULL for none. */
+const device_area *alloti_areas_first(const device_areas *areas);
+const device_area *alloti_areas_next(const device_areas *areas, const device_area *area);
 
 /** Whether any byte of a range lies in an area. */
 bool alloti_areas_overlap(const device_areas *areas, uint64_t address, uint64_t size);

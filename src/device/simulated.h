@@ -28,7 +28,7 @@
 /** What a call takes of the host's time. */
 typedef struct simulated_call_cost {
     uint64_t call_ns;
-    uint64_t granule_ns; /**< In addition, for each granule. */
+    uint64_t granule_ns; /**< In addition where it succeeds, for each granule. */
     uint64_t gib_ns;     /**< In addition, per GiB. */
 } simulated_call_cost;
 
@@ -84,9 +84,12 @@ typedef struct simulated {
     uint64_t end_ns; /**< When the last work of all streams ends. */
 } simulated;
 
-/** Lock, and let the host's time pass for a call over `size` bytes. */
-void alloti_simulated_begin(simulated *self, allot_device_call call, uint64_t size);
-void alloti_simulated_end(simulated *self);
+/** Lock, and let the host's time pass for a call. */
+void alloti_simulated_begin(simulated *self, allot_device_call call);
+
+/** Let it pass for `size` bytes as well if the call succeeded; unlock and return `status`. */
+allot_status alloti_simulated_end(simulated *self, allot_device_call call, uint64_t size,
+                                  allot_status status);
 
 /** The host waits until a time. */
 void alloti_simulated_wait(simulated *self, uint64_t time_ns);

@@ -10,11 +10,10 @@
 allot_status alloti_simulated_memory_info(void *self, uint64_t *size_free, uint64_t *size_total)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_MEMORY_INFO, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_MEMORY_INFO);
     *size_free = device->info.memory_total - device->memory_used;
     *size_total = device->info.memory_total;
-    alloti_simulated_end(device);
-    return ALLOT_STATUS_OK;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_MEMORY_INFO, 0, ALLOT_STATUS_OK);
 }
 
 /** Bytes of memory are taken. */
@@ -102,16 +101,15 @@ static allot_status alloc(simulated *self, uint64_t size, uint64_t *address)
 
 allot_status alloti_simulated_alloc(void *self, uint64_t size, uint64_t *address)
 {
-    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_ALLOC, size);
+    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_ALLOC);
     const allot_status status = alloc(self, size, address);
-    alloti_simulated_end(self);
-    return status;
+    return alloti_simulated_end(self, ALLOT_DEVICE_CALL_ALLOC, size, status);
 }
 
 allot_status alloti_simulated_free(void *self, uint64_t address, uint64_t size)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_FREE, size);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_FREE);
     const device_area *area = NULL;
     const allot_status status = find_area(device, SIMULATED_ALLOCATED, address, size, &area);
     if (status == ALLOT_STATUS_OK) {
@@ -120,18 +118,16 @@ allot_status alloti_simulated_free(void *self, uint64_t address, uint64_t size)
         device->memory_used -= charge_of(device, size);
         drop_area(device, area);
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_FREE, size, status);
 }
 
 allot_status alloti_simulated_reserve(void *self, uint64_t size, uint64_t *address)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_RESERVE, size);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_RESERVE);
     const allot_status status =
         take_addresses(device, SIMULATED_RESERVED, size, device->info.granule, address);
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_RESERVE, size, status);
 }
 
 static allot_status unreserve(simulated *self, uint64_t address, uint64_t size)
@@ -152,10 +148,9 @@ static allot_status unreserve(simulated *self, uint64_t address, uint64_t size)
 
 allot_status alloti_simulated_unreserve(void *self, uint64_t address, uint64_t size)
 {
-    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_UNRESERVE, size);
+    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_UNRESERVE);
     const allot_status status = unreserve(self, address, size);
-    alloti_simulated_end(self);
-    return status;
+    return alloti_simulated_end(self, ALLOT_DEVICE_CALL_UNRESERVE, size, status);
 }
 
 static allot_status memory_create(simulated *self, uint64_t size, uint64_t *handle)
@@ -179,10 +174,9 @@ static allot_status memory_create(simulated *self, uint64_t size, uint64_t *hand
 
 allot_status alloti_simulated_memory_create(void *self, uint64_t size, uint64_t *memory)
 {
-    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_MEMORY_CREATE, size);
+    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_MEMORY_CREATE);
     const allot_status status = memory_create(self, size, memory);
-    alloti_simulated_end(self);
-    return status;
+    return alloti_simulated_end(self, ALLOT_DEVICE_CALL_MEMORY_CREATE, size, status);
 }
 
 /** A memory of this size that is not mapped. */
@@ -210,7 +204,7 @@ static allot_status find_memory(const simulated *self, uint64_t handle, uint64_t
 allot_status alloti_simulated_memory_release(void *self, uint64_t memory, uint64_t size)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_MEMORY_RELEASE, size);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_MEMORY_RELEASE);
     simulated_memory *found = NULL;
     const allot_status status = find_memory(device, memory, size, &found);
     if (status == ALLOT_STATUS_OK) {
@@ -218,8 +212,7 @@ allot_status alloti_simulated_memory_release(void *self, uint64_t memory, uint64
         device->memory_used -= size;
         free(found);
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_MEMORY_RELEASE, size, status);
 }
 
 static allot_status map(simulated *self, uint64_t address, uint64_t handle, uint64_t size)
@@ -250,10 +243,9 @@ static allot_status map(simulated *self, uint64_t address, uint64_t handle, uint
 
 allot_status alloti_simulated_map(void *self, uint64_t address, uint64_t memory, uint64_t size)
 {
-    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_MAP, size);
+    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_MAP);
     const allot_status status = map(self, address, memory, size);
-    alloti_simulated_end(self);
-    return status;
+    return alloti_simulated_end(self, ALLOT_DEVICE_CALL_MAP, size, status);
 }
 
 static allot_status unmap(simulated *self, uint64_t address, uint64_t size)
@@ -273,10 +265,9 @@ static allot_status unmap(simulated *self, uint64_t address, uint64_t size)
 
 allot_status alloti_simulated_unmap(void *self, uint64_t address, uint64_t size)
 {
-    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_UNMAP, size);
+    alloti_simulated_begin(self, ALLOT_DEVICE_CALL_UNMAP);
     const allot_status status = unmap(self, address, size);
-    alloti_simulated_end(self);
-    return status;
+    return alloti_simulated_end(self, ALLOT_DEVICE_CALL_UNMAP, size, status);
 }
 
 allot_status alloti_simulated_check_access(const simulated *self, uint64_t address, uint64_t size)

@@ -17,20 +17,29 @@ void alloti_simulated_wait(simulated *self, uint64_t time_ns)
     self->host_ns = time_ns > self->host_ns ? time_ns : self->host_ns;
 }
 
-void alloti_simulated_begin(simulated *self, allot_device_call call, uint64_t size)
+void alloti_simulated_begin(simulated *self, allot_device_call call)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->host_ns = alloti_simulated_later(self->host_ns, self->costs.calls[call].call_ns);
+}
+
+/** What a call takes for its size. */
+static uint64_t cost_by_size(const simulated *self, allot_device_call call, uint64_t size)
 {
     const simulated_call_cost *const cost = &self->costs.calls[call];
     const double gib = (double)size / (double)(UINT64_C(1) << 30);
     const double granules = (double)(size / self->info.granule);
-    const uint64_t by_size = alloti_to_u64(granules * (double)cost->granule_ns) +
-                             alloti_to_u64(gib * (double)cost->gib_ns);
-    pthread_mutex_lock(&self->mutex);
-    self->host_ns = alloti_simulated_later(self->host_ns, cost->call_ns + by_size);
+    return alloti_to_u64(granules * (double)cost->granule_ns + gib * (double)cost->gib_ns);
 }
 
-void alloti_simulated_end(simulated *self)
+allot_status alloti_simulated_end(simulated *self, allot_device_call call, uint64_t size,
+                                  allot_status status)
 {
+    if (status == ALLOT_STATUS_OK) {
+        self->host_ns = alloti_simulated_later(self->host_ns, cost_by_size(self, call, size));
+    }
     pthread_mutex_unlock(&self->mutex);
+    return status;
 }
 
 uint64_t alloti_simulated_clock_ns(void *self)
@@ -82,25 +91,23 @@ static allot_status create(alloti_slots *slots, uint8_t kind, size_t size, uint6
 allot_status alloti_simulated_stream_create(void *self, uint64_t *stream)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_CREATE, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_CREATE);
     const allot_status status =
         create(&device->streams, SIMULATED_STREAM, sizeof(simulated_stream), stream);
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_STREAM_CREATE, 0, status);
 }
 
 allot_status alloti_simulated_stream_destroy(void *self, uint64_t stream)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_DESTROY, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_DESTROY);
     simulated_stream *found = NULL;
     const allot_status status = find_stream(device, stream, &found);
     if (status == ALLOT_STATUS_OK) {
         alloti_slots_remove(&device->streams, stream);
         free(found);
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_STREAM_DESTROY, 0, status);
 }
 
 /** A stream is busy from when it can begin for so long. */
@@ -114,7 +121,7 @@ static void run(simulated *self, simulated_stream *stream, uint64_t time_ns)
 allot_status alloti_simulated_stream_wait(void *self, uint64_t stream, uint64_t event)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_WAIT, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_WAIT);
     simulated_stream *waiting = NULL;
     simulated_event *awaited = NULL;
     allot_status status = find_stream(device, stream, &waiting);
@@ -124,51 +131,47 @@ allot_status alloti_simulated_stream_wait(void *self, uint64_t stream, uint64_t 
     if (status == ALLOT_STATUS_OK && awaited->end_ns > waiting->end_ns) {
         waiting->end_ns = awaited->end_ns;
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_STREAM_WAIT, 0, status);
 }
 
 allot_status alloti_simulated_stream_synchronize(void *self, uint64_t stream)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_SYNCHRONIZE, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_SYNCHRONIZE);
     simulated_stream *found = NULL;
     const allot_status status = find_stream(device, stream, &found);
     if (status == ALLOT_STATUS_OK) {
         alloti_simulated_wait(device, found->end_ns);
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_STREAM_SYNCHRONIZE, 0, status);
 }
 
 allot_status alloti_simulated_event_create(void *self, uint64_t *event)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_CREATE, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_CREATE);
     const allot_status status =
         create(&device->events, SIMULATED_EVENT, sizeof(simulated_event), event);
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_EVENT_CREATE, 0, status);
 }
 
 allot_status alloti_simulated_event_destroy(void *self, uint64_t event)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_DESTROY, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_DESTROY);
     simulated_event *found = NULL;
     const allot_status status = find_event(device, event, &found);
     if (status == ALLOT_STATUS_OK) {
         alloti_slots_remove(&device->events, event);
         free(found);
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_EVENT_DESTROY, 0, status);
 }
 
 allot_status alloti_simulated_event_record(void *self, uint64_t event, uint64_t stream)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_RECORD, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_RECORD);
     simulated_stream *recorded = NULL;
     simulated_event *found = NULL;
     allot_status status = find_stream(device, stream, &recorded);
@@ -178,34 +181,31 @@ allot_status alloti_simulated_event_record(void *self, uint64_t event, uint64_t 
     if (status == ALLOT_STATUS_OK) {
         found->end_ns = recorded->end_ns;
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_EVENT_RECORD, 0, status);
 }
 
 allot_status alloti_simulated_event_query(void *self, uint64_t event)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_QUERY, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_QUERY);
     simulated_event *found = NULL;
     allot_status status = find_event(device, event, &found);
     if (status == ALLOT_STATUS_OK && found->end_ns > device->host_ns) {
         status = ALLOT_STATUS_BUSY;
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_EVENT_QUERY, 0, status);
 }
 
 allot_status alloti_simulated_event_synchronize(void *self, uint64_t event)
 {
     simulated *const device = self;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_SYNCHRONIZE, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_EVENT_SYNCHRONIZE);
     simulated_event *found = NULL;
     const allot_status status = find_event(device, event, &found);
     if (status == ALLOT_STATUS_OK) {
         alloti_simulated_wait(device, found->end_ns);
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_EVENT_SYNCHRONIZE, 0, status);
 }
 
 /** What moving bytes takes of a stream. */
@@ -220,7 +220,7 @@ static uint64_t time_of(const simulated *self, uint64_t size, uint64_t bytes_per
 static allot_status move_bytes(simulated *self, allot_device_call call, uint64_t stream,
                                uint64_t size, const uint64_t addresses[2], uint64_t bytes_per_s)
 {
-    alloti_simulated_begin(self, call, size);
+    alloti_simulated_begin(self, call);
     simulated_stream *found = NULL;
     allot_status status = find_stream(self, stream, &found);
     for (size_t i = 0; i < 2 && status == ALLOT_STATUS_OK; i++) {
@@ -231,8 +231,7 @@ static allot_status move_bytes(simulated *self, allot_device_call call, uint64_t
     if (status == ALLOT_STATUS_OK) {
         run(self, found, time_of(self, size, bytes_per_s));
     }
-    alloti_simulated_end(self);
-    return status;
+    return alloti_simulated_end(self, call, size, status);
 }
 
 allot_status alloti_simulated_copy(void *self, uint64_t stream, uint64_t dst, uint64_t src,
@@ -289,7 +288,7 @@ allot_status alloti_simulated_copy_batch(void *self, uint64_t stream, const allo
 {
     simulated *const device = self;
     uint64_t total = 0;
-    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_COPY_BATCH, 0);
+    alloti_simulated_begin(device, ALLOT_DEVICE_CALL_COPY_BATCH);
     simulated_stream *found = NULL;
     allot_status status = find_stream(device, stream, &found);
     if (status == ALLOT_STATUS_OK) {
@@ -298,8 +297,7 @@ allot_status alloti_simulated_copy_batch(void *self, uint64_t stream, const allo
     if (status == ALLOT_STATUS_OK) {
         run(device, found, time_of(device, total, device->costs.copy_bytes_per_s));
     }
-    alloti_simulated_end(device);
-    return status;
+    return alloti_simulated_end(device, ALLOT_DEVICE_CALL_COPY_BATCH, 0, status);
 }
 
 /** The simulation behind a device, if that is one, and may be used. */

@@ -9,20 +9,22 @@
 static const char *subject_text;
 
 /** Open "WRAPPER(TEXT)". */
-static allot_status open_wrapped(const char *text, subject *out)
+static allot_status open_wrapped(const char *wrapper, const char *text, subject *out)
 {
     char inner[128];
     snprintf(inner, sizeof inner, "%.*s", (int)strcspn(text, ")"), text);
     allot_status status = allot_device_open(inner, &out->inner);
     if (status == ALLOT_STATUS_OK) {
-        status = allot_device_open_failing(out->inner, NULL, &out->device);
+        status = strcmp(wrapper, "failing") == 0
+                     ? allot_device_open_failing(out->inner, NULL, &out->device)
+                     : allot_device_open_tracing(out->inner, &out->device);
     }
     return status;
 }
 
 allot_status subject_open(const char *text, subject *out)
 {
-    static const char *const wrappers[] = {"failing"};
+    static const char *const wrappers[] = {"failing", "tracing"};
     subject s = {.device = NULL};
     allot_status status = ALLOT_STATUS_OK;
     bool is_wrapped = false;
@@ -30,7 +32,7 @@ allot_status subject_open(const char *text, subject *out)
         const size_t length = strlen(wrappers[i]);
         is_wrapped = strncmp(text, wrappers[i], length) == 0 && text[length] == '(';
         if (is_wrapped) {
-            status = open_wrapped(text + length + 1, &s);
+            status = open_wrapped(wrappers[i], text + length + 1, &s);
         }
     }
     if (!is_wrapped) {

@@ -187,6 +187,53 @@ static void copies_take_time_by_size(void)
     allot_device_destroy(device);
 }
 
+static void only_memory_that_is_there_is_used(void)
+{
+    allot_device *const device = open_device("simulated");
+    REQUIRE(device != NULL);
+    const allot_devptr ptr = alloc(device, MIB);
+    const allot_devptr next = alloc(device, MIB);
+    allot_devptr range = {0};
+    allot_memory memory = {0};
+    uint8_t bytes[16] = {0};
+    CHECK_OK(allot_device_reserve(device, 4 * MIB, &range));
+    CHECK_OK(allot_device_memory_create(device, 2 * MIB, &memory));
+    CHECK_OK(allot_device_map(device, range, memory, 2 * MIB));
+    const allot_devptr unmapped = {range.address + 2 * MIB};
+    const allot_devptr half = {range.address + 2 * MIB - 8};
+    const allot_devptr nowhere = {1 << 20};
+    CHECK_EQ(allot_device_fill(device, DEFAULT_STREAM, ptr, 1, MIB + 1), ALLOT_STATUS_INVALID);
+    CHECK_CONTAINS(allot_error_detail(), "not all of the 1048577 bytes");
+    CHECK_EQ(allot_device_fill(device, DEFAULT_STREAM, unmapped, 1, 1), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_device_write(device, DEFAULT_STREAM, half, bytes, 16), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_device_read(device, DEFAULT_STREAM, bytes, half, 16), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_device_copy(device, DEFAULT_STREAM, nowhere, ptr, 16), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_device_copy(device, DEFAULT_STREAM, ptr, nowhere, 16), ALLOT_STATUS_INVALID);
+    const allot_copy batch[2] = {{next, ptr, 16}, {range, unmapped, 16}};
+    CHECK_EQ(allot_device_copy_batch(device, DEFAULT_STREAM, batch, 2), ALLOT_STATUS_INVALID);
+    CHECK_OK(allot_device_free(device, next, MIB));
+    CHECK_EQ(allot_device_copy(device, DEFAULT_STREAM, next, ptr, 16), ALLOT_STATUS_INVALID);
+    CHECK_OK(allot_device_copy(device, DEFAULT_STREAM, range, ptr, MIB));
+    CHECK_EQ(allot_device_fill(device, (allot_stream){99}, ptr, 1, 1), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_device_event_query(device, (allot_event){99}), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_simulated_run(device, (allot_stream){99}, 1), ALLOT_STATUS_INVALID);
+    allot_device_destroy(device);
+}
+
+static void a_refused_call_takes_no_time_for_its_size(void)
+{
+    allot_device *const device = open_device("simulated,memory:4GiB");
+    REQUIRE(device != NULL);
+    allot_devptr ptr = {0};
+    const uint64_t begin = allot_device_clock_ns(device);
+    CHECK_EQ(allot_device_alloc(device, 1024 * GIB, &ptr), ALLOT_STATUS_DEVICE_MEMORY);
+    const uint64_t refused = allot_device_clock_ns(device) - begin;
+    CHECK(refused > 0);
+    CHECK_OK(allot_device_alloc(device, 2 * GIB, &ptr));
+    CHECK(allot_device_clock_ns(device) - begin > 2 * refused);
+    allot_device_destroy(device);
+}
+
 /** A little of everything; returns what the clock shows then. */
 static uint64_t play(void)
 {
@@ -279,6 +326,8 @@ static const check_test TESTS[] = {
     {"waiting_moves_the_clock", waiting_moves_the_clock},
     {"a_free_waits_for_all_streams", a_free_waits_for_all_streams},
     {"copies_take_time_by_size", copies_take_time_by_size},
+    {"only_memory_that_is_there_is_used", only_memory_that_is_there_is_used},
+    {"a_refused_call_takes_no_time_for_its_size", a_refused_call_takes_no_time_for_its_size},
     {"the_same_calls_take_the_same_time", the_same_calls_take_the_same_time},
     {"null_calls_take_no_time", null_calls_take_no_time},
     {"every_lack_of_host_memory_is_told", every_lack_of_host_memory_is_told},
