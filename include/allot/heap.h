@@ -87,8 +87,8 @@ typedef struct allot_heap_options {
     size_t struct_size;
     allot_heap_mode mode;
     allot_space_strategy strategy; /**< Of the default pool. */
-    /** Sizes and addresses of blocks are multiples of it; a power of two, at most the device's
-     * granule; 0: 512 or what the device aligns to, whichever is more. */
+    /** Sizes and addresses of blocks are multiples of it: a power of two, at most what the device
+     * aligns to; 0: 512, or that. */
     uint64_t granule;
     uint64_t segment_size; /**< Least size of a plain segment; 0: 64 MiB. */
     uint64_t reserve_size; /**< Addresses per arena in mode VIRTUAL; 0: the device's memory. */

@@ -144,7 +144,10 @@ static allot_status check_segment(tally *t, const heap_segment *segment)
     MUST_BE("blocks in a segment", segment->active_count, space->used_count);
     uint64_t held = t->heap->is_virtual ? 0 : segment->device_size;
     for (uint64_t i = 0; t->heap->is_virtual && i < segment->size / t->heap->info.granule; i++) {
-        held += segment->granules[i].memory.value == 0 ? 0 : t->heap->info.granule;
+        const bool is_mapped = segment->granules[i].memory.value != 0;
+        MUST_BE("granules above the end of a space",
+                is_mapped && (i + 1) * t->heap->info.granule > space->capacity, 0);
+        held += is_mapped ? t->heap->info.granule : 0;
     }
     MUST_BE("bytes that a segment holds", segment->held, held);
     t->ranges += space->used_count;

@@ -15,7 +15,7 @@ static allot_stream own_stream(const allot_heap *heap, const heap_block *block)
 static uint64_t range_begin(const allot_heap *heap, const heap_block *block)
 {
     const heap_segment *const segment = &heap->segments[block->segment];
-    return segment->address + segment->space->ranges[block->range].offset;
+    return segment->address + range_offset(segment->space, block->range);
 }
 
 /** Bytes behind the caller's, up to the end of the range. */

@@ -112,7 +112,7 @@ static allot_status unmap_one(allot_heap *heap, uint32_t index, uint64_t number)
 static uint64_t begin_at_end(const allot_space *space, uint64_t align)
 {
     const uint64_t end =
-        space_is_free(space, space->last) ? space->ranges[space->last].offset : space->capacity;
+        space_is_free(space, space->last) ? range_offset(space, space->last) : space->capacity;
     return (end + align - 1) & ~(align - 1);
 }
 
@@ -234,11 +234,12 @@ void alloti_granules_settle(allot_heap *heap, uint32_t index)
 /* ---- giving back ---- */
 
 /** Whole granules of a free range: [*first, *end). */
-static void inner_granules(const allot_heap *heap, const space_range *range, uint64_t *first,
-                           uint64_t *end)
+static void inner_granules(const allot_heap *heap, const allot_space *space, uint32_t id,
+                           uint64_t *first, uint64_t *end)
 {
-    *first = (range->offset + granule_of(heap) - 1) / granule_of(heap);
-    *end = (range->offset + range->size) / granule_of(heap);
+    const uint64_t offset = range_offset(space, id);
+    *first = (offset + granule_of(heap) - 1) / granule_of(heap);
+    *end = (offset + range_size(space, id)) / granule_of(heap);
 }
 
 uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t index)
@@ -249,7 +250,7 @@ uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t index)
     for (uint32_t id = space->first; id != ALLOT_NONE; id = space->ranges[id].next) {
         uint64_t first = 0;
         uint64_t end = 0;
-        inner_granules(heap, &space->ranges[id], &first, &end);
+        inner_granules(heap, space, id, &first, &end);
         if (space_is_free(space, id) && first < end) {
             total += end - first - count_missing(segment, first, end);
         }
@@ -267,7 +268,7 @@ allot_status alloti_granules_trim(allot_heap *heap, uint32_t index, uint64_t siz
     for (uint32_t id = space->last; id != ALLOT_NONE; id = space->ranges[id].prev) {
         uint64_t first = 0;
         uint64_t end = 0;
-        inner_granules(heap, &space->ranges[id], &first, &end);
+        inner_granules(heap, space, id, &first, &end);
         while (space_is_free(space, id) && first < end && done < size) {
             end--;
             if (is_mapped(segment, end)) {

@@ -44,14 +44,16 @@ allot_status alloti_heap_enter(allot_heap *heap)
 static allot_status fill_sizes(allot_heap_options *options, const allot_device_info *info,
                                bool is_virtual)
 {
-    const uint64_t base = is_virtual ? info->granule : info->align;
     if (options->granule == 0) {
-        options->granule =
-            info->align > GRANULE_DEFAULT && !is_virtual ? info->align : GRANULE_DEFAULT;
+        options->granule = GRANULE_DEFAULT < info->align ? GRANULE_DEFAULT : info->align;
     }
-    options->granule = options->granule > base && is_virtual ? base : options->granule;
     if (!alloti_is_pow2(options->granule)) {
         return alloti_fail(ALLOT_STATUS_INVALID, "granule %" PRIu64 ": not a power of two",
+                           options->granule);
+    }
+    if (options->granule > (is_virtual ? info->granule : info->align)) {
+        return alloti_fail(ALLOT_STATUS_INVALID,
+                           "granule %" PRIu64 ": addresses of the device are not multiples of it",
                            options->granule);
     }
     if (options->segment_size == 0) {
