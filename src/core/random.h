@@ -3,15 +3,7 @@
 #ifndef ALLOTI_CORE_RANDOM_H
 #define ALLOTI_CORE_RANDOM_H
 
-#include <stdint.h>
-
-/** Mix the bits of a number: neighbours become far apart. */
-static inline uint64_t alloti_mix64(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
+#include "core/mix.h"
 
 /** The next number; *state begins with the seed. */
 static inline uint64_t alloti_random(uint64_t *state)

@@ -28,8 +28,8 @@ static uint64_t cost_by_size(const simulated *self, allot_device_call call, uint
 {
     const simulated_call_cost *const cost = &self->costs.calls[call];
     const double gib = (double)size / (double)(UINT64_C(1) << 30);
-    const double granules = (double)(size / self->info.granule);
-    return alloti_to_u64(granules * (double)cost->granule_ns + gib * (double)cost->gib_ns);
+    const uint64_t granules = size / self->info.granule;
+    return alloti_to_u64((double)granules * (double)cost->granule_ns + gib * (double)cost->gib_ns);
 }
 
 allot_status alloti_simulated_end(simulated *self, allot_device_call call, uint64_t size,
@@ -51,17 +51,25 @@ uint64_t alloti_simulated_clock_ns(void *self)
     return now;
 }
 
-static allot_status find_stream(simulated *self, uint64_t handle, simulated_stream **out)
+/** A stream by its handle, which is not that of the default stream. */
+static allot_status find_made_stream(const simulated *self, uint64_t handle, simulated_stream **out)
 {
-    simulated_stream *const found =
-        handle == 0 ? &self->stream_default
-                    : alloti_slots_get(&self->streams, SIMULATED_STREAM, handle);
+    simulated_stream *const found = alloti_slots_get(&self->streams, SIMULATED_STREAM, handle);
     if (found == NULL) {
         return alloti_fail(ALLOT_STATUS_INVALID, "%s: there is no stream %#" PRIx64,
                            self->info.name, handle);
     }
     *out = found;
     return ALLOT_STATUS_OK;
+}
+
+static allot_status find_stream(simulated *self, uint64_t handle, simulated_stream **out)
+{
+    if (handle == 0) {
+        *out = &self->stream_default;
+        return ALLOT_STATUS_OK;
+    }
+    return find_made_stream(self, handle, out);
 }
 
 static allot_status find_event(const simulated *self, uint64_t handle, simulated_event **out)
@@ -102,7 +110,7 @@ allot_status alloti_simulated_stream_destroy(void *self, uint64_t stream)
     simulated *const device = self;
     alloti_simulated_begin(device, ALLOT_DEVICE_CALL_STREAM_DESTROY);
     simulated_stream *found = NULL;
-    const allot_status status = find_stream(device, stream, &found);
+    const allot_status status = find_made_stream(device, stream, &found);
     if (status == ALLOT_STATUS_OK) {
         alloti_slots_remove(&device->streams, stream);
         free(found);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/array.h"
+#include "core/mix.h"
 #include "core/random.h"
 #include "standin/state.h"
 
