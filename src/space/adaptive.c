@@ -52,7 +52,7 @@ static allot_status init(allot_space *space, const allot_space_options *options)
     if (index == NULL) {
         return alloti_fail_memory(sizeof *index);
     }
-    alloti_range_index_init(&index->by_offset, false);
+    alloti_range_index_init(&index->by_offset);
     space->index = index;
     return ALLOT_STATUS_OK;
 }
@@ -162,7 +162,7 @@ static bool resize(allot_space *space, uint32_t id, uint64_t size)
 
 static uint64_t largest(const allot_space *space)
 {
-    return alloti_range_index_largest(tree_of(space));
+    return alloti_range_index_largest(tree_of(space), space);
 }
 
 static const char *check(const allot_space *space)

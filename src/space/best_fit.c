@@ -1,38 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-#include "space/one_tree.h"
+#include <stdlib.h>
+
 #include "space/ranges.h"
+#include "space/size_index.h"
 
 static allot_status init(allot_space *space, const allot_space_options *options)
 {
     (void)options;
-    return one_tree_init(space, true);
+    size_index *const index = malloc(sizeof *index);
+    if (index == NULL) {
+        return alloti_fail_memory(sizeof *index);
+    }
+    alloti_size_index_init(index);
+    space->index = index;
+    return ALLOT_STATUS_OK;
+}
+
+static void fini(allot_space *space)
+{
+    alloti_size_index_fini(space->index);
+    free(space->index);
 }
 
 static allot_status reserve(allot_space *space)
 {
-    return alloti_range_index_reserve(space->index,
-                                      2); /* a change inserts, and what is left behind too */
+    return alloti_size_index_reserve(space->index, 2); /* what is left before and after */
 }
 
 static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
 {
     (void)tag;
     uint64_t offset = 0;
-    uint32_t id = alloti_range_index_smallest(space->index, size, 0);
+    uint32_t id = alloti_size_index_smallest(space->index, space, size);
     while (id != ALLOT_NONE && !space_fits(space, id, size, align, &offset)) {
-        id = alloti_range_index_smallest(space->index, range_size(space, id),
-                                         range_offset(space, id) + 1);
+        id = alloti_size_index_next(space->index, space, id);
     }
     return id == ALLOT_NONE ? ALLOT_NONE
                             : range_carve(&alloti_best_fit_ops, space, id, offset, size);
 }
 
+static void add(allot_space *space, uint32_t id)
+{
+    alloti_size_index_insert(space->index, space, id);
+}
+
+static void take(allot_space *space, uint32_t id)
+{
+    alloti_size_index_remove(space->index, space, id, range_size(space, id));
+}
+
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
     (void)old_offset;
-    (void)old_size;
-    one_tree_remove(space, id);
-    one_tree_add(space, id);
+    alloti_size_index_remove(space->index, space, id, old_size);
+    alloti_size_index_insert(space->index, space, id);
+}
+
+static uint64_t largest(const allot_space *space)
+{
+    return alloti_size_index_largest(space->index, space);
+}
+
+static const char *check(const allot_space *space)
+{
+    return alloti_size_index_check(space->index, space, space->free_count) ? NULL
+                                                                           : "a tree is wrong";
 }
 
 static void release(allot_space *space, uint32_t id)
@@ -49,15 +81,15 @@ const space_ops alloti_best_fit_ops = {
     .has_homes = true,
     .places = 2,
     .init = init,
-    .fini = one_tree_fini,
+    .fini = fini,
     .reserve = reserve,
     .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,
-    .add = one_tree_add,
-    .remove = one_tree_remove,
+    .add = add,
+    .remove = take,
     .change = change,
-    .largest = one_tree_largest,
-    .check = one_tree_check,
+    .largest = largest,
+    .check = check,
 };

@@ -9,9 +9,9 @@
 static inline uint32_t first_fit_lowest(const range_index *index, const allot_space *space,
                                         uint64_t size, uint64_t align, uint64_t *offset)
 {
-    uint32_t id = alloti_range_index_lowest(index, 0, size);
+    uint32_t id = alloti_range_index_lowest(index, space, 0, size);
     while (id != ALLOT_NONE && !space_fits(space, id, size, align, offset)) {
-        id = alloti_range_index_lowest(index, range_offset(space, id) + 1, size);
+        id = alloti_range_index_lowest(index, space, range_offset(space, id) + 1, size);
     }
     return id;
 }
@@ -20,13 +20,13 @@ static inline uint32_t first_fit_lowest(const range_index *index, const allot_sp
 static inline uint32_t first_fit_highest(const range_index *index, const allot_space *space,
                                          uint64_t size, uint64_t align, uint64_t *offset)
 {
-    uint32_t id = alloti_range_index_highest(index, UINT64_MAX, size);
+    uint32_t id = alloti_range_index_highest(index, space, UINT64_MAX, size);
     while (id != ALLOT_NONE) {
         *offset = alloti_align_down(range_end(space, id) - size, align);
-        if (*offset >= range_offset(space, id)) {
+        if (range_size(space, id) >= size && *offset >= range_offset(space, id)) {
             break;
         }
-        id = alloti_range_index_highest(index, range_offset(space, id), size);
+        id = alloti_range_index_highest(index, space, range_offset(space, id), size);
     }
     return id;
 }

@@ -5,20 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lanes.h"
 #include "core/table.h"
 
-enum { HALF = RANGE_NODE_MAX / 2 };
+enum { NODE_MAX = RANGE_NODE_MAX, HALF = NODE_MAX / 2 };
 
 /** What an entry of a node says. */
 typedef struct range_entry {
-    uint64_t first;
-    uint64_t second;
+    uint64_t offset;
+    int32_t size;
     uint32_t ref;
 } range_entry;
 
-void alloti_range_index_init(range_index *index, bool is_by_size)
+void alloti_range_index_init(range_index *index)
 {
-    *index = (range_index){.free_node = ALLOT_NONE, .root = ALLOT_NONE, .is_by_size = is_by_size};
+    *index = (range_index){.free_node = ALLOT_NONE, .root = ALLOT_NONE};
 }
 
 void alloti_range_index_fini(range_index *index)
@@ -50,10 +51,13 @@ static uint32_t take_node(range_index *index, uint32_t level)
         assert(index->used < index->capacity);
         taken = (uint32_t)index->used++;
     }
-    index->nodes[taken].count = 0;
-    index->nodes[taken].level = level;
-    index->nodes[taken].parent = ALLOT_NONE;
-    index->nodes[taken].largest = 0;
+    range_node *const node = &index->nodes[taken];
+    node->count = 0;
+    node->level = level;
+    node->parent = ALLOT_NONE;
+    node->largest = -1;
+    memset(node->size, 0xff, sizeof node->size);
+    memset(node->offset, 0xff, sizeof node->offset);
     return taken;
 }
 
@@ -64,212 +68,64 @@ static void give_node(range_index *index, uint32_t node)
     index->free_count++;
 }
 
-/* ---- searching ---- */
+/* ---- within a node ---- */
 
-/** Whether an entry is at or below a key. */
-static inline bool is_up_to(const range_index *index, const range_node *node, uint32_t at,
-                            uint64_t first, uint64_t second)
+/** Entries at or below an offset. All are compared, which takes no longer than guessing wrong. */
+static uint32_t count_up_to(const range_node *node, uint64_t offset)
 {
-    const bool is_tied = index->is_by_size && node->first[at] == first;
-    return is_tied ? node->second[at] <= second : node->first[at] <= first;
-}
-
-/**
- * Number of entries whose key is at or below (first, second). The halves are chosen by arithmetic:
- * a branch here would be guessed wrong every other time.
- */
-static uint32_t count_up_to(const range_index *index, const range_node *node, uint64_t first,
-                            uint64_t second)
-{
-    uint32_t base = 0;
-    uint32_t length = node->count;
-    while (length > 1) {
-        const uint32_t half = length / 2;
-        base += is_up_to(index, node, base + half - 1, first, second) ? half : 0;
-        length -= half;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < NODE_MAX; i++) {
+        count += node->offset[i] <= offset ? 1 : 0;
     }
-    return base + (is_up_to(index, node, base, first, second) ? 1 : 0);
-}
-
-/** The leaf where a key is or belongs. */
-static uint32_t descend(const range_index *index, uint64_t first, uint64_t second)
-{
-    uint32_t node = index->root;
-    while (index->nodes[node].level != 0) {
-        const range_node *const n = &index->nodes[node];
-        const uint32_t count = count_up_to(index, n, first, second);
-        node = n->ref[count == 0 ? 0 : count - 1];
-    }
-    return node;
+    return count;
 }
 
 /** Where a node's entry for this id or child is; it is there. */
 static uint32_t place_of(const range_node *node, uint32_t ref)
 {
-    uint32_t at = 0;
-    while (node->ref[at] != ref) {
-        at++;
-    }
-    assert(at < node->count);
-    return at;
+    const uint32_t found = alloti_lanes_equal(node->ref, NODE_MAX, ref);
+    assert(found != 0);
+    return (uint32_t)__builtin_ctz(found);
 }
 
-/** The first range at or after an entry of a node that is large enough. */
-static uint32_t lowest_below(const range_index *index, uint32_t node, uint32_t at, uint64_t size)
+/** Bit for each entry of at least `size`. */
+static uint32_t large_enough(const range_node *node, int32_t size)
 {
-    const range_node *n = &index->nodes[node];
-    while (at < n->count && n->second[at] < size) {
-        at++;
-    }
-    if (at == n->count) {
-        return ALLOT_NONE;
-    }
-    while (n->level != 0) { /* from here on it is known to be there */
-        n = &index->nodes[n->ref[at]];
-        at = 0;
-        while (n->second[at] < size) {
-            at++;
-        }
-    }
-    return n->ref[at];
+    return alloti_lanes_above(node->size, NODE_MAX, size - 1);
 }
 
-/** The last range before an entry of a node that is large enough. */
-static uint32_t highest_below(const range_index *index, uint32_t node, uint32_t end, uint64_t size)
+static int32_t largest_of(const range_node *node)
 {
-    for (;;) {
-        const range_node *const n = &index->nodes[node];
-        uint32_t at = end;
-        while (at > 0 && n->second[at - 1] < size) {
-            at--;
-        }
-        if (at == 0) {
-            return ALLOT_NONE;
-        }
-        node = n->ref[at - 1];
-        if (n->level == 0) {
-            return node;
-        }
-        end = index->nodes[node].count;
-    }
-}
-
-uint32_t alloti_range_index_lowest(const range_index *index, uint64_t offset, uint64_t size)
-{
-    if (index->root == ALLOT_NONE) {
-        return ALLOT_NONE;
-    }
-    if (offset == 0) {
-        return lowest_below(index, index->root, 0, size);
-    }
-    uint32_t node = descend(index, offset - 1, 0);
-    uint32_t at = count_up_to(index, &index->nodes[node], offset - 1, 0);
-    uint32_t found = lowest_below(index, node, at, size);
-    while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
-        const uint32_t parent = index->nodes[node].parent;
-        at = place_of(&index->nodes[parent], node) + 1;
-        node = parent;
-        found = lowest_below(index, node, at, size);
-    }
-    return found;
-}
-
-uint32_t alloti_range_index_highest(const range_index *index, uint64_t offset, uint64_t size)
-{
-    if (index->root == ALLOT_NONE || offset == 0) {
-        return ALLOT_NONE;
-    }
-    uint32_t node = descend(index, offset - 1, 0);
-    uint32_t at = count_up_to(index, &index->nodes[node], offset - 1, 0);
-    uint32_t found = highest_below(index, node, at, size);
-    while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
-        const uint32_t parent = index->nodes[node].parent;
-        at = place_of(&index->nodes[parent], node);
-        node = parent;
-        found = highest_below(index, node, at, size);
-    }
-    return found;
-}
-
-uint32_t alloti_range_index_smallest(const range_index *index, uint64_t size, uint64_t offset)
-{
-    if (index->root == ALLOT_NONE || size == 0) {
-        return ALLOT_NONE;
-    }
-    /* The last key before the wanted one. */
-    const uint64_t first = offset == 0 ? size - 1 : size;
-    const uint64_t second = offset == 0 ? UINT64_MAX : offset - 1;
-    uint32_t node = descend(index, first, second);
-    uint32_t at = count_up_to(index, &index->nodes[node], first, second);
-    while (at == index->nodes[node].count) {
-        const uint32_t parent = index->nodes[node].parent;
-        if (parent == ALLOT_NONE) {
-            return ALLOT_NONE;
-        }
-        at = place_of(&index->nodes[parent], node) + 1;
-        node = parent;
-    }
-    uint32_t found = index->nodes[node].ref[at];
-    for (uint32_t level = index->nodes[node].level; level > 0; level--) {
-        found = index->nodes[found].ref[0];
-    }
-    return found;
-}
-
-static uint64_t largest_of(const range_node *node)
-{
-    uint64_t largest = 0;
-    for (uint32_t i = 0; i < node->count; i++) {
-        largest = node->second[i] > largest ? node->second[i] : largest;
+    int32_t largest = -1;
+    for (int32_t i = 0; i < NODE_MAX; i++) {
+        largest = node->size[i] > largest ? node->size[i] : largest;
     }
     return largest;
 }
 
-uint64_t alloti_range_index_largest(const range_index *index)
+/** The largest size but that at one place. */
+static int32_t largest_beside(const range_node *node, uint32_t at)
 {
-    if (index->root == ALLOT_NONE) {
-        return 0;
+    int32_t largest = -1;
+    for (int32_t i = 0; i < NODE_MAX; i++) {
+        const int32_t size = node->size[i] | -(i == (int32_t)at); /* -1 at that place */
+        largest = size > largest ? size : largest;
     }
-    const range_node *node = &index->nodes[index->root];
-    if (!index->is_by_size) {
-        return node->largest;
-    }
-    while (node->level != 0) {
-        node = &index->nodes[node->ref[node->count - 1]];
-    }
-    return node->first[node->count - 1];
-}
-
-/* ---- changing ---- */
-
-static range_entry entry_for(const range_index *index, const allot_space *space, uint32_t id)
-{
-    const uint64_t offset = range_offset(space, id);
-    const uint64_t size = range_size(space, id);
-    return index->is_by_size ? (range_entry){.first = size, .second = offset, .ref = id}
-                             : (range_entry){.first = offset, .second = size, .ref = id};
-}
-
-/** What a parent says of a node. */
-static range_entry summary_of(const range_index *index, uint32_t node)
-{
-    const range_node *const n = &index->nodes[node];
-    return (range_entry){
-        .first = n->first[0], .second = index->is_by_size ? n->second[0] : n->largest, .ref = node};
+    return largest;
 }
 
 static void put_at(range_node *node, uint32_t at, range_entry entry)
 {
-    node->first[at] = entry.first;
-    node->second[at] = entry.second;
+    node->offset[at] = entry.offset;
+    node->size[at] = entry.size;
     node->ref[at] = entry.ref;
 }
 
 static void insert_at(range_node *node, uint32_t at, range_entry entry)
 {
     const size_t tail = node->count - at;
-    memmove(node->first + at + 1, node->first + at, tail * sizeof node->first[0]);
-    memmove(node->second + at + 1, node->second + at, tail * sizeof node->second[0]);
+    memmove(node->offset + at + 1, node->offset + at, tail * sizeof node->offset[0]);
+    memmove(node->size + at + 1, node->size + at, tail * sizeof node->size[0]);
     memmove(node->ref + at + 1, node->ref + at, tail * sizeof node->ref[0]);
     put_at(node, at, entry);
     node->count++;
@@ -279,9 +135,138 @@ static void remove_at(range_node *node, uint32_t at)
 {
     node->count--;
     const size_t tail = node->count - at;
-    memmove(node->first + at, node->first + at + 1, tail * sizeof node->first[0]);
-    memmove(node->second + at, node->second + at + 1, tail * sizeof node->second[0]);
+    memmove(node->offset + at, node->offset + at + 1, tail * sizeof node->offset[0]);
+    memmove(node->size + at, node->size + at + 1, tail * sizeof node->size[0]);
     memmove(node->ref + at, node->ref + at + 1, tail * sizeof node->ref[0]);
+    put_at(node, node->count, (range_entry){UINT64_MAX, -1, ALLOT_NONE});
+}
+
+/* ---- searching ---- */
+
+/** A size as nodes have it. */
+static int32_t in_node(const allot_space *space, uint64_t size)
+{
+    const uint64_t granules = size >> space->granule_log2;
+    return granules > INT32_MAX ? INT32_MAX : (int32_t)granules;
+}
+
+/** The leaf where an offset is or belongs. */
+static uint32_t descend(const range_index *index, uint64_t offset)
+{
+    uint32_t node = index->root;
+    while (index->nodes[node].level != 0) {
+        const range_node *const n = &index->nodes[node];
+        const uint32_t count = count_up_to(n, offset);
+        node = n->ref[count == 0 ? 0 : count - 1];
+    }
+    return node;
+}
+
+/** The first range at or after an entry of a node that is large enough. */
+static uint32_t lowest_below(const range_index *index, uint32_t node, uint32_t at, int32_t size)
+{
+    const range_node *n = &index->nodes[node];
+    uint32_t found = large_enough(n, size) & (UINT32_MAX << at);
+    if (found == 0) {
+        return ALLOT_NONE;
+    }
+    while (n->level != 0) { /* from here on it is known to be there */
+        n = &index->nodes[n->ref[__builtin_ctz(found)]];
+        found = large_enough(n, size);
+    }
+    return n->ref[__builtin_ctz(found)];
+}
+
+/** The last range before an entry of a node that is large enough. */
+static uint32_t highest_below(const range_index *index, uint32_t node, uint32_t end, int32_t size)
+{
+    const range_node *n = &index->nodes[node];
+    uint32_t found = large_enough(n, size) & ((UINT32_C(1) << end) - 1);
+    if (found == 0) {
+        return ALLOT_NONE;
+    }
+    while (n->level != 0) {
+        n = &index->nodes[n->ref[alloti_log2(found)]];
+        found = large_enough(n, size);
+    }
+    return n->ref[alloti_log2(found)];
+}
+
+uint32_t alloti_range_index_lowest(const range_index *index, const allot_space *space,
+                                   uint64_t offset, uint64_t size)
+{
+    const int32_t wanted = in_node(space, size);
+    if (index->root == ALLOT_NONE) {
+        return ALLOT_NONE;
+    }
+    if (offset == 0) {
+        return lowest_below(index, index->root, 0, wanted);
+    }
+    uint32_t node = descend(index, offset - 1);
+    uint32_t at = count_up_to(&index->nodes[node], offset - 1);
+    uint32_t found = lowest_below(index, node, at, wanted);
+    while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
+        const uint32_t parent = index->nodes[node].parent;
+        at = place_of(&index->nodes[parent], node) + 1;
+        node = parent;
+        found = lowest_below(index, node, at, wanted);
+    }
+    return found;
+}
+
+uint32_t alloti_range_index_highest(const range_index *index, const allot_space *space,
+                                    uint64_t offset, uint64_t size)
+{
+    const int32_t wanted = in_node(space, size);
+    if (index->root == ALLOT_NONE || offset == 0) {
+        return ALLOT_NONE;
+    }
+    uint32_t node = descend(index, offset - 1);
+    uint32_t at = count_up_to(&index->nodes[node], offset - 1);
+    uint32_t found = highest_below(index, node, at, wanted);
+    while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
+        const uint32_t parent = index->nodes[node].parent;
+        at = place_of(&index->nodes[parent], node);
+        node = parent;
+        found = highest_below(index, node, at, wanted);
+    }
+    return found;
+}
+
+uint64_t alloti_range_index_largest(const range_index *index, const allot_space *space)
+{
+    if (index->root == ALLOT_NONE) {
+        return 0;
+    }
+    const int32_t largest = index->nodes[index->root].largest;
+    if (largest < INT32_MAX) {
+        return (uint64_t)largest << space->granule_log2;
+    }
+    const uint64_t least = (uint64_t)INT32_MAX << space->granule_log2;
+    uint64_t size = 0;
+    uint64_t from = 0;
+    uint32_t id = ALLOT_NONE;
+    while ((id = alloti_range_index_lowest(index, space, from, least)) != ALLOT_NONE) {
+        size = range_size(space, id) > size ? range_size(space, id) : size;
+        from = range_end(space, id);
+    }
+    return size;
+}
+
+/* ---- changing ---- */
+
+static range_entry entry_for(const allot_space *space, uint32_t id)
+{
+    return (range_entry){.offset = range_offset(space, id),
+                         .size = in_node(space, range_size(space, id)),
+                         .ref = id};
+}
+
+/** What a parent says of a node. */
+static range_entry summary_of(const range_index *index, uint32_t node)
+{
+    const range_node *const n = &index->nodes[node];
+    return (range_entry){.offset = n->offset[0], .size = n->largest, .ref = node};
 }
 
 /** Say below whose node an entry now is. */
@@ -295,40 +280,37 @@ static void set_home(range_index *index, allot_space *space, uint32_t node, uint
     }
 }
 
-/** The largest second value of a node in which one was `old` and is `now`; 0: not there. */
-static uint64_t largest_after(const range_node *node, uint64_t old, uint64_t now)
+/** What the largest of a node is once the size at one place is another, which it is not yet: a wide
+ * read of what was just written in part would have to wait. */
+static int32_t largest_with(const range_node *node, uint32_t at, int32_t size)
 {
-    if (now >= node->largest) {
-        return now;
+    if (size >= node->largest) {
+        return size;
     }
-    return old == node->largest ? largest_of(node) : node->largest;
+    if (node->size[at] != node->largest) {
+        return node->largest;
+    }
+    const int32_t others = largest_beside(node, at);
+    return others > size ? others : size;
 }
 
-/**
- * Correct what is said of a node in which one second value was `old` and is `now`, here and above,
- * as far as it changes. `is_first`: its smallest key may be another.
- */
-static void refresh(range_index *index, uint32_t node, uint64_t old, uint64_t now, bool is_first)
+/** Tell a node's parent, and those above, as far as they said something else. */
+static void tell_parent(range_index *index, uint32_t node)
 {
-    for (;;) {
-        range_node *const n = &index->nodes[node];
-        const uint64_t had = n->largest;
-        if (!index->is_by_size) {
-            n->largest = largest_after(n, old, now);
-        }
-        if ((n->largest == had && !is_first) || n->parent == ALLOT_NONE) {
+    while (index->nodes[node].parent != ALLOT_NONE) {
+        const range_entry now = summary_of(index, node);
+        const uint32_t parent = index->nodes[node].parent;
+        range_node *const p = &index->nodes[parent];
+        const uint32_t at = place_of(p, node);
+        const int32_t largest = largest_with(p, at, now.size);
+        const bool is_told = largest == p->largest && (at != 0 || p->offset[0] == now.offset);
+        p->offset[at] = now.offset;
+        p->size[at] = now.size;
+        p->largest = largest;
+        if (is_told) {
             return;
         }
-        range_node *const parent = &index->nodes[n->parent];
-        const uint32_t at = place_of(parent, node);
-        if (is_first) {
-            parent->first[at] = n->first[0];
-        }
-        parent->second[at] = index->is_by_size ? n->second[0] : n->largest;
-        is_first = is_first && at == 0;
-        old = had;
-        now = n->largest;
-        node = n->parent;
+        node = parent;
     }
 }
 
@@ -338,9 +320,11 @@ static uint32_t split(range_index *index, allot_space *space, uint32_t node)
     const uint32_t right = take_node(index, index->nodes[node].level);
     range_node *const from = &index->nodes[node];
     range_node *const to = &index->nodes[right];
-    memcpy(to->first, from->first + HALF, HALF * sizeof to->first[0]);
-    memcpy(to->second, from->second + HALF, HALF * sizeof to->second[0]);
+    memcpy(to->offset, from->offset + HALF, HALF * sizeof to->offset[0]);
+    memcpy(to->size, from->size + HALF, HALF * sizeof to->size[0]);
     memcpy(to->ref, from->ref + HALF, HALF * sizeof to->ref[0]);
+    memset(from->offset + HALF, 0xff, HALF * sizeof from->offset[0]);
+    memset(from->size + HALF, 0xff, HALF * sizeof from->size[0]);
     from->count = to->count = HALF;
     for (uint32_t i = 0; i < HALF; i++) {
         set_home(index, space, right, i);
@@ -369,37 +353,37 @@ static void insert_into(range_index *index, allot_space *space, uint32_t node, u
 
 void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t id)
 {
-    range_entry entry = entry_for(index, space, id);
-    const uint64_t added = entry.second;
+    range_entry entry = entry_for(space, id);
+    const int32_t added = entry.size;
     if (index->root == ALLOT_NONE) {
         index->root = take_node(index, 0);
     }
-    uint32_t node = descend(index, entry.first, entry.second);
-    range_node *n = &index->nodes[node];
-    uint32_t at = n->count == 0 ? 0 : count_up_to(index, n, entry.first, entry.second);
-    bool is_first = at == 0;
-    while (n->count == RANGE_NODE_MAX) {
+    uint32_t node = descend(index, entry.offset);
+    uint32_t at = count_up_to(&index->nodes[node], entry.offset);
+    while (index->nodes[node].count == NODE_MAX) {
         const uint32_t right = split(index, space, node);
         const bool is_right = at > HALF;
         insert_into(index, space, is_right ? right : node, is_right ? at - HALF : at, entry);
-        n = &index->nodes[node];
+        range_node *const n = &index->nodes[node];
         n->largest = largest_of(n);
         index->nodes[right].largest = largest_of(&index->nodes[right]);
         if (n->parent == ALLOT_NONE) {
             make_root(index, node, right);
             return;
         }
-        range_node *const parent = &index->nodes[n->parent];
-        at = place_of(parent, node);
-        put_at(parent, at, summary_of(index, node));
-        entry = summary_of(index, right);
-        is_first = is_first && at == 0;
-        at++;
         node = n->parent;
-        n = parent;
+        at = place_of(&index->nodes[node], (uint32_t)(n - index->nodes));
+        put_at(&index->nodes[node], at, summary_of(index, (uint32_t)(n - index->nodes)));
+        at++;
+        entry = summary_of(index, right);
     }
     insert_into(index, space, node, at, entry);
-    refresh(index, node, 0, added, is_first);
+    range_node *const n = &index->nodes[node];
+    const bool is_larger = added > n->largest; /* in this entry, or in the one that was split */
+    n->largest = is_larger ? added : n->largest;
+    if (is_larger || at <= 1) { /* 1: the first one was split and may have a new first of its own */
+        tell_parent(index, node);
+    }
 }
 
 void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t id)
@@ -409,10 +393,14 @@ void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t 
     for (;;) {
         range_node *const n = &index->nodes[node];
         const uint32_t at = place_of(n, ref);
-        const uint64_t old = n->second[at];
-        remove_at(n, at);
-        if (n->count != 0) {
-            refresh(index, node, old, 0, at == 0);
+        if (n->count > 1) {
+            const int32_t largest = largest_with(n, at, -1);
+            const bool is_told = largest == n->largest && at != 0;
+            n->largest = largest;
+            remove_at(n, at);
+            if (!is_told) {
+                tell_parent(index, node);
+            }
             break;
         }
         ref = node;
@@ -436,10 +424,14 @@ void alloti_range_index_change(range_index *index, allot_space *space, uint32_t 
     const uint32_t node = space->homes[id];
     range_node *const n = &index->nodes[node];
     const uint32_t at = place_of(n, id);
-    const range_entry entry = entry_for(index, space, id);
-    const uint64_t old = n->second[at];
+    const range_entry entry = entry_for(space, id);
+    const int32_t largest = largest_with(n, at, entry.size);
+    const bool is_told = largest == n->largest && (at != 0 || n->offset[0] == entry.offset);
+    n->largest = largest;
     put_at(n, at, entry);
-    refresh(index, node, old, entry.second, at == 0);
+    if (!is_told) {
+        tell_parent(index, node);
+    }
 }
 
 /* ---- checking ---- */
@@ -449,39 +441,44 @@ static bool entry_is_right(const range_index *index, const allot_space *space, u
                            uint32_t at)
 {
     const range_node *const n = &index->nodes[node];
-    if (n->level == 0) {
-        const range_entry own = entry_for(index, space, n->ref[at]);
-        return own.first == n->first[at] && own.second == n->second[at] &&
-               space->homes[own.ref] == node && space_is_free(space, own.ref);
+    const uint32_t ref = n->ref[at];
+    const range_entry own = n->level == 0 ? entry_for(space, ref) : summary_of(index, ref);
+    if (own.offset != n->offset[at] || own.size != n->size[at]) {
+        return false;
     }
-    const range_entry below = summary_of(index, n->ref[at]);
-    return n->first[at] == below.first && n->second[at] == below.second &&
-           index->nodes[below.ref].parent == node && index->nodes[below.ref].level + 1 == n->level;
+    return n->level == 0
+               ? space->homes[ref] == node && space_is_free(space, ref)
+               : index->nodes[ref].parent == node && index->nodes[ref].level + 1 == n->level;
 }
 
-/** Ranges below a node, their keys above `*last`, which becomes the last key; UINT64_MAX: wrong. */
+static bool rest_is_empty(const range_node *node)
+{
+    for (uint32_t i = node->count; i < NODE_MAX; i++) {
+        if (node->offset[i] != UINT64_MAX || node->size[i] != -1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Ranges below a node, which begin at *next or above; UINT64_MAX: wrong. */
 static uint64_t check_node(const range_index *index, const allot_space *space, uint32_t node,
-                           range_entry *last)
+                           uint64_t *next)
 {
     const range_node *const n = &index->nodes[node];
     uint64_t sum = 0;
-    if (n->count == 0 || n->count > RANGE_NODE_MAX ||
-        (!index->is_by_size && n->largest != largest_of(n))) {
+    if (n->count == 0 || n->count > NODE_MAX || n->largest != largest_of(n) || !rest_is_empty(n)) {
         return UINT64_MAX;
     }
     for (uint32_t i = 0; i < n->count; i++) {
-        const bool is_after =
-            n->first[i] > last->first ||
-            (n->first[i] == last->first && index->is_by_size && n->second[i] > last->second) ||
-            last->ref == ALLOT_NONE;
-        if (!is_after || !entry_is_right(index, space, node, i)) {
+        if (n->offset[i] < *next || !entry_is_right(index, space, node, i)) {
             return UINT64_MAX;
         }
         if (n->level == 0) {
-            *last = (range_entry){.first = n->first[i], .second = n->second[i], .ref = 0};
+            *next = n->offset[i] + 1;
             sum++;
         } else {
-            const uint64_t below = check_node(index, space, n->ref[i], last);
+            const uint64_t below = check_node(index, space, n->ref[i], next);
             if (below == UINT64_MAX) {
                 return UINT64_MAX;
             }
@@ -496,7 +493,7 @@ bool alloti_range_index_check(const range_index *index, const allot_space *space
     if (index->root == ALLOT_NONE) {
         return count == 0;
     }
-    range_entry last = {.ref = ALLOT_NONE};
+    uint64_t next = 0;
     return index->nodes[index->root].parent == ALLOT_NONE &&
-           check_node(index, space, index->root, &last) == count;
+           check_node(index, space, index->root, &next) == count;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * An ordered index of free ranges: a B+ tree (Bayer, McCreight, 1972) whose inner nodes may know
- * the largest range below each child.
+ * Free ranges by offset: a B+ tree (Bayer, McCreight, 1972) whose inner nodes know the largest
+ * range below each child, so that the lowest and the highest range of at least some size are found
+ * in one descent.
  *
- * Two orders. By offset, `second` is a range's size and in inner nodes the largest size below, so
- * that the lowest and the highest range of at least some size are found in one descent. By size,
- * ties by offset, `second` is the offset.
+ * Sizes in nodes are granules in 31 bits, so that a node's are looked at four at a time; what is
+ * larger counts as the largest of these. Who searches checks what was found, and goes on behind it,
+ * as with an alignment.
  *
  * Wide nodes, because a descent costs as many cache misses as the tree has levels: three or four at
  * 100,000 ranges, where a binary tree has seventeen. And no descent where it can be avoided: each
@@ -24,16 +25,17 @@
 
 #include "space/space.h"
 
-enum { RANGE_NODE_MAX = 32 };
+enum { RANGE_NODE_MAX = 20 };
 
+/** Searched with loops of constant length. */
 typedef struct range_node {
     uint32_t count;
     uint32_t level;               /**< 0: leaf. */
     uint32_t parent;              /**< ALLOT_NONE at the root. Of a free node: the next one. */
+    int32_t largest;              /**< Of size[]. */
     uint32_t ref[RANGE_NODE_MAX]; /**< Leaf: ids; else nodes. */
-    uint64_t largest;             /**< By offset: of second[]. */
-    uint64_t first[RANGE_NODE_MAX];
-    uint64_t second[RANGE_NODE_MAX];
+    int32_t size[RANGE_NODE_MAX]; /**< Leaf: granules; else the largest below. -1 beyond `count`. */
+    uint64_t offset[RANGE_NODE_MAX]; /**< The smallest below. UINT64_MAX beyond `count`. */
 } range_node;
 
 typedef struct range_index {
@@ -43,10 +45,9 @@ typedef struct range_index {
     uint32_t free_node;  /**< ALLOT_NONE: none. */
     uint32_t free_count; /**< In that list. */
     uint32_t root;       /**< ALLOT_NONE: empty. */
-    bool is_by_size;
 } range_index;
 
-void alloti_range_index_init(range_index *index, bool is_by_size);
+void alloti_range_index_init(range_index *index);
 void alloti_range_index_fini(range_index *index);
 
 /** Make sure that the next `count` inserts cannot fail. ALLOT_STATUS_HOST_MEMORY. */
@@ -58,20 +59,20 @@ void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t 
 /** Take a range out that is in the index. */
 void alloti_range_index_remove(range_index *index, allot_space *space, uint32_t id);
 
-/** By offset: a range has moved or changed its size; its order among the others is the same. */
+/** A range has moved or changed its size; its order among the others is the same. */
 void alloti_range_index_change(range_index *index, allot_space *space, uint32_t id);
 
-/** By offset: the lowest range at or above `offset` of at least `size`; ALLOT_NONE for none. */
-uint32_t alloti_range_index_lowest(const range_index *index, uint64_t offset, uint64_t size);
+/** The lowest range at or above `offset` of at least `size`, as far as nodes tell; ALLOT_NONE for
+ * none. */
+uint32_t alloti_range_index_lowest(const range_index *index, const allot_space *space,
+                                   uint64_t offset, uint64_t size);
 
-/** By offset: the highest range below `offset` of at least `size`; ALLOT_NONE for none. */
-uint32_t alloti_range_index_highest(const range_index *index, uint64_t offset, uint64_t size);
-
-/** By size: the first range at or above (size, offset); ALLOT_NONE for none. */
-uint32_t alloti_range_index_smallest(const range_index *index, uint64_t size, uint64_t offset);
+/** The highest one below `offset`. */
+uint32_t alloti_range_index_highest(const range_index *index, const allot_space *space,
+                                    uint64_t offset, uint64_t size);
 
 /** Size of the largest range, 0 if there is none. */
-uint64_t alloti_range_index_largest(const range_index *index);
+uint64_t alloti_range_index_largest(const range_index *index, const allot_space *space);
 
 /** Order, counts, levels, links and largest sizes are right, and there are `count` ranges. */
 bool alloti_range_index_check(const range_index *index, const allot_space *space, uint64_t count);

@@ -59,7 +59,7 @@ static allot_status init(allot_space *space, const allot_space_options *options)
         return alloti_fail_memory(sizeof *t);
     }
     for (uint32_t i = 0; i < ALLOT_SPACE_TIERS_MAX; i++) {
-        alloti_range_index_init(&t->zones[i], false);
+        alloti_range_index_init(&t->zones[i]);
     }
     space->index = t;
     return set_tiers(space, t, options);
@@ -187,7 +187,7 @@ static uint64_t largest(const allot_space *space)
     const tiers *const t = space->index;
     uint64_t size = 0;
     for (uint32_t i = 0; i <= t->count; i++) {
-        const uint64_t own = alloti_range_index_largest(&t->zones[i]);
+        const uint64_t own = alloti_range_index_largest(&t->zones[i], space);
         size = own > size ? own : size;
     }
     return size;
