@@ -11,6 +11,7 @@ static const struct {
     const char *placeholder;
     const char *words;
 } WORDS[] = {
+    {"DEVICE", "host simulated simulated,gpu: null opencl cuda cuda:"},
     {"FORMAT", "torch-pickle chrome allot csv folded"},
     {"GROUP", "line stack category stream pool"},
     {"MODEL", "torch torch: async bfc rmm:pool rmm:arena rmm:binning space:first-fit "

@@ -26,8 +26,7 @@ static bool has_standin(const char *folder)
            access(path, R_OK) == 0;
 }
 
-/** Beside the command where it was built, below lib/ where it was installed, or as told. */
-static bool find_standin(char *out, size_t size)
+bool dryrun_find_standin(char *out, size_t size)
 {
     static const char *const places[] = {"standin", "../lib/allot/standin",
                                          "../lib/x86_64-linux-gnu/allot/standin"};
@@ -250,7 +249,7 @@ cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out)
 {
     char standin[DRYRUN_PATH_MAX];
     *out = (dryrun_result){0};
-    if (!find_standin(standin, sizeof standin)) {
+    if (!dryrun_find_standin(standin, sizeof standin)) {
         fputs(ALLOT_HAS_STANDIN != 0
                   ? "allot: the stand-in for CUDA is not where it was built or installed; "
                     "ALLOT_STANDIN_DIR names its folder\n"

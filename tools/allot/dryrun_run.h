@@ -5,6 +5,12 @@
 
 #include "dryrun.h"
 
+/**
+ * The folder of the stand-in, in out[size]: beside the command where it was built, below lib/ where
+ * it was installed, or where ALLOT_STANDIN_DIR says. False if it is not there.
+ */
+bool dryrun_find_standin(char *out, size_t size);
+
 /** Run the program and read its reports. CLI_OK, else a message was printed. */
 cli_exit dryrun_run(const dryrun_request *request, dryrun_result *out);
 

@@ -8,6 +8,7 @@
 extern const cli_verb cli_verb_advise;
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_diff;
+extern const cli_verb cli_verb_doctor;
 extern const cli_verb cli_verb_dryrun;
 extern const cli_verb cli_verb_explain;
 extern const cli_verb cli_verb_export;
