@@ -34,14 +34,18 @@ void events_are_reached(void)
 {
     subject s = subject_begin();
     REQUIRE(s.device != NULL);
+    const allot_stream stream = must_create_stream(s.device);
     const allot_devptr ptr = must_alloc(s.device, 8 * MIB);
     allot_event event = {0};
     CHECK_OK(allot_device_event_create(s.device, &event));
     CHECK_OK(allot_device_event_query(s.device, event));
     CHECK_OK(allot_device_event_synchronize(s.device, event));
     for (int i = 0; i < 10; i++) {
-        CHECK_OK(allot_device_fill(s.device, DEFAULT_STREAM, ptr, (uint8_t)i, 8 * MIB));
-        CHECK_OK(allot_device_event_record(s.device, event, DEFAULT_STREAM));
+        /* Enough work that a wait which does not wait is seen. */
+        for (int j = 0; j < 5; j++) {
+            CHECK_OK(allot_device_fill(s.device, stream, ptr, (uint8_t)j, 8 * MIB));
+        }
+        CHECK_OK(allot_device_event_record(s.device, event, stream));
         const allot_status status = allot_device_event_query(s.device, event);
         CHECK(status == ALLOT_STATUS_OK || status == ALLOT_STATUS_BUSY);
         CHECK_OK(allot_device_event_synchronize(s.device, event));
@@ -51,6 +55,7 @@ void events_are_reached(void)
     allot_device_get_counts(s.device, &counts);
     CHECK_EQ(counts.failures[ALLOT_DEVICE_CALL_EVENT_QUERY], 0);
     must_destroy_event(s.device, event);
+    must_destroy_stream(s.device, stream);
     must_free(s.device, ptr, 8 * MIB);
     subject_end(&s);
 }
