@@ -24,8 +24,7 @@ enum {
     CACHE_LINE = 64,
 };
 
-#define ROOM HOST_HUGE_PAGE            /* at each end of a timed move */
-#define COPIED (UINT64_C(512) << 10)   /* bytes of a timed copy */
+#define ROOM HOST_HUGE_PAGE            /* at each end of a timed copy or move */
 #define PART (UINT64_C(256) << 10)     /* of a huge page, to see what splitting it costs */
 #define TRIED (4 * alloti_host_page()) /* moved to see whether a way works */
 #define SLOWEST_COPY                                                                               \
@@ -88,10 +87,10 @@ static void flush(uint64_t address, uint64_t size)
 
 static uint64_t time_copy(uint64_t ends)
 {
-    flush(ends, COPIED);
-    flush(ends + ROOM, COPIED);
+    flush(ends, ROOM);
+    flush(ends + ROOM, ROOM);
     const uint64_t begin = now_ns();
-    memcpy(alloti_host_pointer(ends + ROOM), alloti_host_pointer(ends), COPIED);
+    memcpy(alloti_host_pointer(ends + ROOM), alloti_host_pointer(ends), ROOM);
     return now_ns() - begin + 1;
 }
 
@@ -99,7 +98,7 @@ static void measure_copies(host_machine *machine)
 {
     const host_mover none = {.uffd = -1};
     const uint64_t ends = ends_map(&none, machine->has_huge);
-    uint64_t time_ns = COPIED * 1000000000u / SLOWEST_COPY;
+    uint64_t time_ns = ROOM * 1000000000u / SLOWEST_COPY;
     uint64_t small_ns = SMALL_COPY;
     for (int run = 0; ends != 0 && run < RUNS; run++) {
         time_ns = least(time_ns, time_copy(ends));
@@ -108,7 +107,7 @@ static void measure_copies(host_machine *machine)
     if (ends != 0) {
         ends_unmap(ends);
     }
-    machine->copy_bytes_per_s = COPIED * 1000000000u / time_ns;
+    machine->copy_bytes_per_s = ROOM * 1000000000u / time_ns;
     machine->copy_latency_ns = small_ns;
 }
 

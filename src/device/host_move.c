@@ -145,17 +145,17 @@ static uint64_t move_by_uffd(const host_mover *mover, uint64_t dst, uint64_t src
     return done;
 }
 
-/** Addresses where nothing is mapped just now, as far into a huge page as `like`; 0: none. */
-static uint64_t find_gap(uint64_t like, uint64_t size)
+/** Addresses where nothing is mapped just now, as far into a huge page as `like`; NULL: none. */
+static void *find_gap(uint64_t like, uint64_t size)
 {
-    const host_mapping mapping = {.size = size + HOST_HUGE_PAGE,
-                                  .align = HOST_HUGE_PAGE,
-                                  .is_reserved = true,
-                                  .is_closed = true};
-    const uint64_t gap = alloti_host_pages_map(&mapping);
-    return gap != 0 && alloti_host_pages_unmap(gap, mapping.size)
-               ? gap + (like & (HOST_HUGE_PAGE - 1))
-               : 0;
+    const size_t span = (size_t)(size + HOST_HUGE_PAGE);
+    void *const gap =
+        mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (gap == MAP_FAILED || munmap(gap, span) != 0) {
+        return NULL;
+    }
+    const uint64_t begin = (uint64_t)(uintptr_t)gap;
+    return alloti_host_pointer(begin + ((like - begin) & (HOST_HUGE_PAGE - 1)));
 }
 
 /**
@@ -167,7 +167,7 @@ static uint64_t find_gap(uint64_t like, uint64_t size)
 static bool move_by_mremap(uint64_t dst, uint64_t src, uint64_t size)
 {
     const size_t length = (size_t)size;
-    void *const gap = alloti_host_pointer(find_gap(src, size));
+    void *const gap = find_gap(src, size);
     void *const aside =
         mremap(alloti_host_pointer(src), length, length, MREMAP_MAYMOVE | MREMAP_KEEP_SOURCE, gap);
     if (aside == MAP_FAILED) {
