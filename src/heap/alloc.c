@@ -45,7 +45,7 @@ static allot_status measure(const allot_heap *heap, uint32_t pool, heap_ask *ask
 {
     const uint64_t zone = heap->red_zone;
     ask->align = ask->request.align;
-    ask->lead = zone == 0 || ask->align <= zone ? zone : ask->align;
+    ask->lead = heap_block_lead(heap, ask->align);
     ask->size = ask->request.size;
     if (zone != 0 && (!alloti_add(ask->size, ask->lead, &ask->size) ||
                       !alloti_add(ask->size, zone, &ask->size))) {
@@ -62,7 +62,8 @@ static uint32_t try_front(allot_heap *heap, const allot_request *request, uint64
     const uint64_t granule = heap->options.granule;
     uint64_t size = 0;
     if (heap->options.front_size == 0 || request->flags != 0 || request->align > granule ||
-        heap->recording != NULL || !alloti_align_up(request->size, granule, &size)) {
+        atomic_load_explicit(&heap->is_recording, memory_order_relaxed) ||
+        !alloti_align_up(request->size, granule, &size)) {
         return ALLOT_NONE;
     }
     const uint32_t arena = alloti_arena_find(heap, request->pool.value, request->stream.value);

@@ -70,6 +70,17 @@ allot_status alloti_debug_before_use(allot_heap *heap, const heap_block *block)
     return status;
 }
 
+allot_status alloti_debug_before_growth(allot_heap *heap, const heap_block *block, uint64_t size)
+{
+    heap_segment *const segment = &heap->segments[block->segment];
+    if (heap->options.scrub != ALLOT_HEAP_SCRUB_REUSE || size <= block->size ||
+        !changes_owner(segment, block->owner)) {
+        return ALLOT_STATUS_OK;
+    }
+    return fill(heap, own_stream(heap, block), range_begin(heap, block) + block->size, 0,
+                size - block->size);
+}
+
 /** Look for a byte that is not the zone's; ALLOT_STATUS_MISMATCH with where it is. */
 static allot_status check_zone(allot_heap *heap, const heap_block *block, uint64_t address,
                                uint64_t size)

@@ -76,7 +76,8 @@ static allot_status free_found(allot_heap *heap, uint32_t index, uint64_t word)
         (void)alloti_address_map_remove(&heap->addresses, address);
     }
     const bool is_dropped = (word & BLOCK_DROPPED) != 0;
-    if (heap->options.front_size != 0 && heap->recording == NULL && !is_dropped &&
+    if (heap->options.front_size != 0 &&
+        !atomic_load_explicit(&heap->is_recording, memory_order_relaxed) && !is_dropped &&
         block->flags == 0 && alloti_front_push(heap, index)) {
         return ALLOT_STATUS_OK;
     }

@@ -236,11 +236,18 @@ struct allot_heap {
     bool is_over_soft; /**< The soft limit was crossed, and the caller told. */
     allot_heap_failure failure;
     struct heap_recording *recording; /**< NULL: none. */
+    _Atomic bool is_recording;        /**< Fronts are not used then. Relaxed: a hint. */
     /** Rungs COMPACT and SPILL, set by those areas: make room for a request of an arena.
      * ALLOT_STATUS_OK if something changed, ALLOT_STATUS_FRAGMENTED if not. NULL: none. */
     allot_status (*compact)(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align);
     allot_status (*spill)(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align);
 };
+
+/** Bytes between the begin of a block's range and what its caller sees: the red zone before it. */
+static inline uint64_t heap_block_lead(const allot_heap *heap, uint64_t align)
+{
+    return heap->red_zone == 0 || align <= heap->red_zone ? heap->red_zone : align;
+}
 
 /** ALLOT_STATUS_FORKED in the child of a fork. */
 ALLOT_NODISCARD allot_status alloti_heap_check_fork(const allot_heap *heap);

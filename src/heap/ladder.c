@@ -314,7 +314,7 @@ static allot_status fill_failure(allot_heap *heap, const heap_ask *ask, const cl
     } else {
         failure->status = state->is_budget ? ALLOT_STATUS_BUDGET : ALLOT_STATUS_DEVICE_MEMORY;
     }
-    alloti_record_refusal(heap, &ask->request, device_free);
+    alloti_record_refusal(heap, pool, &ask->request, device_free);
     return failure->status;
 }
 

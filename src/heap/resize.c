@@ -37,6 +37,9 @@ static allot_status resize_in_place(allot_heap *heap, heap_block *block, uint64_
             alloti_granules_commit(heap, block->segment, range.offset, range.size, HEAP_BOUND_HARD);
     }
     if (status == ALLOT_STATUS_OK) {
+        status = alloti_debug_before_growth(heap, block, range.size);
+    }
+    if (status == ALLOT_STATUS_OK) {
         count_again(heap, block, range.size, size);
         return status;
     }
