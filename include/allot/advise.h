@@ -76,6 +76,7 @@ typedef struct allot_advise_options {
     const allot_lines_options *lines; /**< How to fold stacks; NULL for the defaults. */
     allot_progress_fn progress;       /**< NULL for none. Called on the caller's thread only. */
     void *progress_context;
+    bool with_strategies; /**< Replay allot's own strategies too: allot_advice_get_strategy(). */
 } allot_advise_options;
 
 /**
@@ -169,6 +170,18 @@ ALLOT_API uint32_t allot_advice_row_count(const allot_advice *advice);
 /** Row `index`, below allot_advice_row_count(). */
 ALLOT_API void allot_advice_get_row(const allot_advice *advice, uint32_t index,
                                     allot_advice_row *out);
+
+/**
+ * What the strategies of <allot/space.h> would do with the same requests, in virtual memory and in
+ * segments (models "space:..." of <allot/replay.h>). No setting of PyTorch gives them; they are not
+ * ranked and never recommended, and stand in a fixed order. 0 unless with_strategies, or for
+ * CANNOT_SAY.
+ */
+ALLOT_API uint32_t allot_advice_strategy_count(const allot_advice *advice);
+
+/** Strategy `index`: `setting` is the model's string, `change` "", the rest as for a setting. */
+ALLOT_API void allot_advice_get_strategy(const allot_advice *advice, uint32_t index,
+                                         allot_advice_row *out);
 
 /** A code line that holds memory at the moment of the largest need. */
 typedef struct allot_advice_line {

@@ -9,22 +9,28 @@
 
 enum { LINES_MAX = 10, WORDS_SIZE = 1024 /* what failing to allocate a sentence reports */ };
 
+static void rows_free(allot_advice_row *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free((char *)(uintptr_t)rows[i].setting);
+        free((char *)(uintptr_t)rows[i].change);
+    }
+    free(rows);
+}
+
 void allot_advice_destroy(allot_advice *advice)
 {
     if (advice == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < advice->row_count; i++) {
-        free((char *)(uintptr_t)advice->rows[i].setting);
-        free((char *)(uintptr_t)advice->rows[i].change);
-    }
+    rows_free(advice->rows, advice->row_count);
+    rows_free(advice->strategies, advice->strategy_count);
     for (uint32_t i = 0; i < advice->line_count; i++) {
         free((char *)(uintptr_t)advice->lines[i].text);
     }
     for (uint32_t i = 0; i < advice->note_count; i++) {
         free(advice->notes[i]);
     }
-    free(advice->rows);
     free(advice->lines);
     free((void *)advice->notes);
     free(advice->where);
@@ -56,6 +62,21 @@ static allot_status row_set(allot_advice_row *row, const alloti_search *search,
                                                        : alloti_fail_memory(sizeof *row);
 }
 
+static allot_status add_strategies(allot_advice *advice, const alloti_search *search)
+{
+    const uint32_t count = search->strategy_count;
+    advice->strategies = alloti_calloc_array((uint64_t)count + 1, sizeof *advice->strategies);
+    if (advice->strategies == NULL) {
+        return alloti_fail_memory(((uint64_t)count + 1) * sizeof *advice->strategies);
+    }
+    advice->strategy_count = count;
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
+        status = row_set(&advice->strategies[i], search, &search->strategies[i]);
+    }
+    return status;
+}
+
 allot_status alloti_advice_add_rows(allot_advice *advice, const alloti_search *search,
                                     const uint32_t *shown, uint32_t count)
 {
@@ -68,7 +89,7 @@ allot_status alloti_advice_add_rows(allot_advice *advice, const alloti_search *s
     for (uint32_t i = 0; status == ALLOT_STATUS_OK && i < count; i++) {
         status = row_set(&advice->rows[i + 1], search, &search->candidates[shown[i]]);
     }
-    return status;
+    return status == ALLOT_STATUS_OK ? add_strategies(advice, search) : status;
 }
 
 static allot_status lines_copy(allot_advice *advice, const allot_groups *groups,
@@ -172,6 +193,16 @@ uint32_t allot_advice_row_count(const allot_advice *advice)
 void allot_advice_get_row(const allot_advice *advice, uint32_t index, allot_advice_row *out)
 {
     *out = advice->rows[index];
+}
+
+uint32_t allot_advice_strategy_count(const allot_advice *advice)
+{
+    return advice->strategy_count;
+}
+
+void allot_advice_get_strategy(const allot_advice *advice, uint32_t index, allot_advice_row *out)
+{
+    *out = advice->strategies[index];
 }
 
 uint32_t allot_advice_line_count(const allot_advice *advice)

@@ -12,6 +12,8 @@ struct allot_advice {
     allot_advice_summary summary;
     allot_advice_row *rows; /**< [row_count]; setting and change are owned. */
     uint32_t row_count;
+    allot_advice_row *strategies; /**< [strategy_count]; likewise. */
+    uint32_t strategy_count;
     allot_advice_line *lines; /**< [line_count]; text is owned. */
     uint32_t line_count;
     char **notes; /**< [note_count] */
@@ -21,7 +23,7 @@ struct allot_advice {
     char *reason;
 };
 
-/** Copy the present setting and some candidates into rows. */
+/** Copy the present setting and some candidates into rows, and the strategies. */
 ALLOT_NODISCARD allot_status alloti_advice_add_rows(allot_advice *advice,
                                                     const alloti_search *search,
                                                     const uint32_t *shown, uint32_t count);

@@ -19,6 +19,7 @@
 
 enum {
     ROWS_DEFAULT = 10,
+    JOBS_STRATEGIES = 12,
     JOBS_EXPECTED = 75, /* settings tried and finished by a usual search; for progress alone */
 };
 
@@ -74,7 +75,8 @@ static const char *format_refusal(const allot_trace *trace)
     switch (allot_trace_get_format(trace)) {
     case ALLOT_TRACE_FORMAT_RMM_CSV:
         return "This is a log of RAPIDS RMM: PyTorch's settings do not apply to it. allot replay "
-               "--model rmm:pool (or rmm:arena, rmm:binning, async) compares what would.";
+               "--model rmm:pool (or rmm:arena, rmm:binning, async, space:first-fit) compares what "
+               "would.";
     case ALLOT_TRACE_FORMAT_UMPIRE_JSON:
     case ALLOT_TRACE_FORMAT_UMPIRE_CSV:
         return "This is a log of Umpire: PyTorch's settings do not apply to it. allot replay "
@@ -271,7 +273,11 @@ static allot_status search_all(advising *a)
     if (status == ALLOT_STATUS_OK) {
         status = alloti_search_finish(&a->search, a->shown.items, a->shown.count);
     }
-    return status == ALLOT_STATUS_OK ? alloti_shown_order(&a->search, &a->shown) : status;
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_shown_order(&a->search, &a->shown);
+    }
+    const bool goes_on = status == ALLOT_STATUS_OK && a->options->with_strategies;
+    return goes_on ? alloti_search_strategies(&a->search) : status;
 }
 
 /** The recommended setting, or the present one if it is to be kept; NULL if none runs. */
@@ -356,7 +362,8 @@ static allot_status advise(advising *a)
     search->live_peak = a->need.live_peak;
     search->span_ns = a->need.span_ns;
     search->workers = (alloti_workers){.thread_count = a->options->thread_count,
-                                       .total = JOBS_EXPECTED,
+                                       .total = JOBS_EXPECTED +
+                                                (a->options->with_strategies ? JOBS_STRATEGIES : 0),
                                        .progress = {.report = a->options->progress,
                                                     .context = a->options->progress_context,
                                                     .stage = "trying settings"}};

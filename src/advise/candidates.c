@@ -147,12 +147,18 @@ allot_status alloti_search_add(alloti_search *search, const allot_torch_conf *co
     return ALLOT_STATUS_OK;
 }
 
+static void candidates_fini(alloti_candidate *candidates, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free(candidates[i].text);
+        free(candidates[i].change);
+    }
+    free(candidates);
+}
+
 void alloti_search_fini(alloti_search *search)
 {
-    for (uint32_t i = 0; i < search->candidate_count; i++) {
-        free(search->candidates[i].text);
-        free(search->candidates[i].change);
-    }
-    free(search->candidates);
+    candidates_fini(search->candidates, search->candidate_count);
+    candidates_fini(search->strategies, search->strategy_count);
     alloti_sizes_fini(&search->sizes);
 }

@@ -24,13 +24,14 @@ static bool goes_on(void *context, const char *stage, uint64_t done, uint64_t to
     return !atomic_load_explicit((const atomic_bool *)context, memory_order_relaxed);
 }
 
-/** One replay of one setting; limit 0 for none. */
-static allot_status replay(alloti_search *search, const allot_torch_conf *conf, uint64_t limit,
+/** One replay of one candidate; limit 0 for none. */
+static allot_status replay(alloti_search *search, const alloti_candidate *candidate, uint64_t limit,
                            const atomic_bool *is_ended, alloti_outcome *out)
 {
     const allot_replay_options options = {
         .struct_size = sizeof options,
-        .conf = conf,
+        .model = candidate->model,
+        .conf = candidate->model == NULL ? &candidate->conf : NULL,
         .limit = limit,
         .fraction = limit == 0 ? 0.0 : search->fraction,
         .progress = goes_on,
@@ -98,7 +99,7 @@ static allot_status need_halve(alloti_search *search, alloti_candidate *candidat
     const uint64_t width = candidate->need_high - candidate->need_low;
     const uint64_t middle = candidate->need_low + alloti_align_down(width / 2, ALLOTI_ADVISE_STEP);
     alloti_outcome outcome = {.is_known = false};
-    const allot_status status = replay(search, &candidate->conf, middle, is_ended, &outcome);
+    const allot_status status = replay(search, candidate, middle, is_ended, &outcome);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -148,7 +149,7 @@ static allot_status need_close(alloti_search *search, alloti_candidate *candidat
         }
         alloti_outcome outcome = {.is_known = false};
         const allot_status status =
-            replay(search, &candidate->conf, candidate->need_high, is_ended, &outcome);
+            replay(search, candidate, candidate->need_high, is_ended, &outcome);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
@@ -161,18 +162,11 @@ static allot_status need_close(alloti_search *search, alloti_candidate *candidat
     }
 }
 
-typedef struct batch {
-    alloti_search *search;
-    uint32_t first;
-    const uint32_t *chosen;
-} batch;
-
-static allot_status evaluate_job(void *context, uint64_t job, const atomic_bool *is_ended)
+/** The replay within the limit, and roughly how small a limit it would bear. */
+static allot_status evaluate_one(alloti_search *search, alloti_candidate *candidate,
+                                 const atomic_bool *is_ended)
 {
-    alloti_search *const search = ((const batch *)context)->search;
-    alloti_candidate *const candidate = &search->candidates[((const batch *)context)->first + job];
-    allot_status status =
-        replay(search, &candidate->conf, search->limit, is_ended, &candidate->run);
+    allot_status status = replay(search, candidate, search->limit, is_ended, &candidate->run);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -193,23 +187,18 @@ static allot_status evaluate_job(void *context, uint64_t job, const atomic_bool 
     return ALLOT_STATUS_OK;
 }
 
-allot_status alloti_search_evaluate(alloti_search *search, uint32_t first)
+/** The replay without limit and the smallest limit. */
+static allot_status finish_one(alloti_search *search, alloti_candidate *candidate,
+                               const atomic_bool *is_ended)
 {
-    const batch all = {.search = search, .first = first};
-    return alloti_workers_run(&search->workers, search->candidate_count - first, evaluate_job,
-                              (void *)(uintptr_t)&all);
-}
-
-static allot_status finish_job(void *context, uint64_t job, const atomic_bool *is_ended)
-{
-    alloti_search *const search = ((const batch *)context)->search;
-    alloti_candidate *const candidate = &search->candidates[((const batch *)context)->chosen[job]];
     if (!candidate->roomy.is_known) {
-        const allot_status status =
-            replay(search, &candidate->conf, 0, is_ended, &candidate->roomy);
+        const allot_status status = replay(search, candidate, 0, is_ended, &candidate->roomy);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
+    }
+    if (candidate->need_high == 0 && !candidate->roomy.finishes) {
+        return ALLOT_STATUS_OK; /* A request that no device can serve: there is no such limit. */
     }
     if (candidate->need_high == 0) {
         need_begin(search, candidate, &candidate->roomy, 0);
@@ -221,8 +210,49 @@ static allot_status finish_job(void *context, uint64_t job, const atomic_bool *i
     return need_close(search, candidate, is_ended);
 }
 
+/** Candidates of one call: those from `first` on, or those that are chosen. */
+typedef struct batch {
+    alloti_search *search;
+    alloti_candidate *first;
+    const uint32_t *chosen;
+} batch;
+
+static allot_status evaluate_job(void *context, uint64_t job, const atomic_bool *is_ended)
+{
+    const batch *const some = context;
+    return evaluate_one(some->search, &some->first[job], is_ended);
+}
+
+allot_status alloti_search_evaluate(alloti_search *search, uint32_t first)
+{
+    batch all = {.search = search, .first = search->candidates + first};
+    return alloti_workers_run(&search->workers, search->candidate_count - first, evaluate_job,
+                              &all);
+}
+
+static allot_status finish_job(void *context, uint64_t job, const atomic_bool *is_ended)
+{
+    const batch *const some = context;
+    return finish_one(some->search, &some->first[some->chosen[job]], is_ended);
+}
+
 allot_status alloti_search_finish(alloti_search *search, const uint32_t *chosen, uint32_t count)
 {
-    const batch some = {.search = search, .chosen = chosen};
-    return alloti_workers_run(&search->workers, count, finish_job, (void *)(uintptr_t)&some);
+    batch some = {.search = search, .first = search->candidates, .chosen = chosen};
+    return alloti_workers_run(&search->workers, count, finish_job, &some);
+}
+
+static allot_status measure_job(void *context, uint64_t job, const atomic_bool *is_ended)
+{
+    const batch *const some = context;
+    const allot_status status = evaluate_one(some->search, &some->first[job], is_ended);
+    return status == ALLOT_STATUS_OK ? finish_one(some->search, &some->first[job], is_ended)
+                                     : status;
+}
+
+allot_status alloti_search_measure(alloti_search *search, alloti_candidate *candidates,
+                                   uint32_t count)
+{
+    batch all = {.search = search, .first = candidates};
+    return alloti_workers_run(&search->workers, count, measure_job, &all);
 }

@@ -2,7 +2,8 @@
 /**
  * The search behind advice: candidates (settings), what replays said of each, and the order among
  * them. Candidates are made in stages (plan.c), replayed in parallel between stages (evaluate.c)
- * and ranked (rank.c). What a stage makes depends only on results of earlier stages, never on the
+ * and ranked (rank.c). Strategies of allot's own are replayed likewise and kept apart
+ * (strategies.c). What a stage makes depends only on results of earlier stages, never on the
  * order in which threads finished.
  */
 #ifndef ALLOTI_ADVISE_SEARCH_H
@@ -39,7 +40,8 @@ typedef enum alloti_family {
 
 typedef struct alloti_candidate {
     allot_torch_conf conf;
-    char *text;           /**< Canonical settings string; owned. */
+    const char *model;    /**< Replayed instead of `conf`: one of `strategies`; else NULL. */
+    char *text;           /**< Canonical settings string, or the model's; owned. */
     char *change;         /**< What differs from the present, in words; owned. */
     uint32_t families;    /**< alloti_family bits that are on. */
     uint32_t burden;      /**< Steps that it has to pay for, see rank.c. */
@@ -66,6 +68,8 @@ typedef struct alloti_search {
     alloti_candidate *candidates;      /**< [0] is the present setting. */
     uint64_t candidate_capacity;
     uint32_t candidate_count;
+    alloti_candidate *strategies; /**< Not settings, never ranked. */
+    uint32_t strategy_count;
 } alloti_search;
 
 void alloti_search_fini(alloti_search *search);
@@ -95,6 +99,15 @@ ALLOT_NODISCARD allot_status alloti_search_evaluate(alloti_search *search, uint3
  */
 ALLOT_NODISCARD allot_status alloti_search_finish(alloti_search *search, const uint32_t *chosen,
                                                   uint32_t count);
+
+/** Both at once for candidates that are in no search: [count]. */
+ALLOT_NODISCARD allot_status alloti_search_measure(alloti_search *search,
+                                                   alloti_candidate *candidates, uint32_t count);
+
+/* strategies.c */
+
+/** Make `strategies` and fill in all of them. */
+ALLOT_NODISCARD allot_status alloti_search_strategies(alloti_search *search);
 
 /* plan.c */
 

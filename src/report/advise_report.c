@@ -138,6 +138,39 @@ static void write_rows(alloti_text *text, const allot_advice *advice, uint32_t t
     alloti_text_printf(text, "\n");
 }
 
+/** allot's own strategies: for comparison with the settings above, apart from them. */
+static void write_strategies(alloti_text *text, const allot_advice *advice)
+{
+    static const alloti_column columns[] = {
+        {"outcome", ALLOTI_COLUMN_LEFT}, {"reserved", ALLOTI_COLUMN_RIGHT},
+        {"saving", ALLOTI_COLUMN_RIGHT}, {"needs", ALLOTI_COLUMN_RIGHT},
+        {"calls", ALLOTI_COLUMN_RIGHT},  {"retries", ALLOTI_COLUMN_RIGHT},
+        {"model", ALLOTI_COLUMN_BELOW},
+    };
+    if (allot_advice_strategy_count(advice) == 0) {
+        return;
+    }
+    allot_advice_summary s = {0};
+    allot_advice_get_summary(advice, &s);
+    alloti_text_style(text, ALLOTI_STYLE_HEADING, "%s\n", ALLOTI_STRATEGIES_TITLE);
+    alloti_table table;
+    alloti_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+    for (uint32_t i = 0; i < allot_advice_strategy_count(advice); i++) {
+        allot_advice_row row = {0};
+        allot_advice_get_strategy(advice, i, &row);
+        alloti_table_cell(&table, "%s", alloti_advice_outcome(&row).text);
+        alloti_table_cell(&table, "%s", alloti_size(row.peak_reserved).text);
+        alloti_table_cell(&table, "%s", saving_of(&row).text);
+        alloti_table_cell(&table, "%s", row.limit_min == 0 ? "-" : alloti_size(row.limit_min).text);
+        alloti_table_cell(&table, s.is_complete ? "%" PRIu64 : "-", row.driver_calls);
+        alloti_table_cell(&table, "%" PRIu64, row.retries);
+        alloti_table_cell(&table, "%s", row.setting);
+    }
+    alloti_table_write(&table, text);
+    alloti_text_wrap(text, "  ", "  %s", ALLOTI_STRATEGIES_REMARK);
+    alloti_text_printf(text, "\n");
+}
+
 static void write_lines(alloti_text *text, const allot_advice *advice, uint32_t top)
 {
     static const alloti_column columns[] = {
@@ -176,6 +209,7 @@ static allot_status write_text(const allot_advice *advice, const allot_report_op
     write_verdict(&text, advice);
     if (allot_advice_row_count(advice) > 0) {
         write_rows(&text, advice, top);
+        write_strategies(&text, advice);
         write_lines(&text, advice, top < LINES_SHOWN ? top : LINES_SHOWN);
     }
     for (uint32_t i = 0; i < allot_advice_note_count(advice); i++) {
@@ -231,12 +265,9 @@ static void put_summary(alloti_json *json, const allot_advice_summary *s)
     alloti_json_put_u64(json, "replay_count", s->replay_count);
 }
 
-static void put_row(alloti_json *json, const allot_advice_row *row)
+/** What is known of settings and strategies alike. */
+static void put_figures(alloti_json *json, const allot_advice_row *row)
 {
-    alloti_json_object_begin(json, NULL);
-    alloti_json_put_string(json, "setting", row->setting);
-    alloti_json_put_string(json, "change", row->change);
-    alloti_json_put_bool(json, "is_tried", row->is_tried);
     alloti_json_put_bool(json, "finishes", row->finishes);
     put_if(json, "stop_event", !row->finishes, row->stop_event);
     alloti_json_put_u64(json, "peak_reserved", row->peak_reserved);
@@ -252,7 +283,32 @@ static void put_row(alloti_json *json, const allot_advice_row *row)
     } else {
         alloti_json_put_null(json, "saving");
     }
-    alloti_json_object_end(json);
+}
+
+static void put_rows(alloti_json *json, const allot_advice *advice)
+{
+    alloti_json_array_begin(json, "rows");
+    for (uint32_t i = 0; i < allot_advice_row_count(advice); i++) {
+        allot_advice_row row = {0};
+        allot_advice_get_row(advice, i, &row);
+        alloti_json_object_begin(json, NULL);
+        alloti_json_put_string(json, "setting", row.setting);
+        alloti_json_put_string(json, "change", row.change);
+        alloti_json_put_bool(json, "is_tried", row.is_tried);
+        put_figures(json, &row);
+        alloti_json_object_end(json);
+    }
+    alloti_json_array_end(json);
+    alloti_json_array_begin(json, "strategies");
+    for (uint32_t i = 0; i < allot_advice_strategy_count(advice); i++) {
+        allot_advice_row row = {0};
+        allot_advice_get_strategy(advice, i, &row);
+        alloti_json_object_begin(json, NULL);
+        alloti_json_put_string(json, "model", row.setting);
+        put_figures(json, &row);
+        alloti_json_object_end(json);
+    }
+    alloti_json_array_end(json);
 }
 
 static allot_status write_json(const allot_advice *advice, const allot_report_options *options,
@@ -267,13 +323,7 @@ static allot_status write_json(const allot_advice *advice, const allot_report_op
     alloti_json_put_string(&json, "headline", allot_advice_headline(advice));
     alloti_json_put_string(&json, "reason", allot_advice_reason(advice));
     alloti_json_put_string(&json, "where", allot_advice_where(advice));
-    alloti_json_array_begin(&json, "rows");
-    for (uint32_t i = 0; i < allot_advice_row_count(advice); i++) {
-        allot_advice_row row = {0};
-        allot_advice_get_row(advice, i, &row);
-        put_row(&json, &row);
-    }
-    alloti_json_array_end(&json);
+    put_rows(&json, advice);
     alloti_json_array_begin(&json, "lines");
     for (uint32_t i = 0; i < allot_advice_line_count(advice); i++) {
         allot_advice_line line = {0};

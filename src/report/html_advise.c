@@ -15,6 +15,12 @@ enum {
     SAMPLES = 4000, /* of a line */
 };
 
+/** The columns of the tables in text; here the setting leads, since it is a button too. */
+static const alloti_html_column COLUMNS[] = {
+    {"setting", "code"}, {"outcome", "text"}, {"reserved", "bytes"}, {"saving", "bytes"},
+    {"needs", "bytes"},  {"calls", "number"}, {"retries", "number"}, {"time", "duration"},
+};
+
 static void put_row(const allot_advice_row *row, const char *mark, bool is_comparable,
                     alloti_json *json)
 {
@@ -46,13 +52,8 @@ static void put_row(const allot_advice_row *row, const char *mark, bool is_compa
     }
 }
 
-/** The columns of the table in text; here the setting leads, since it is a button too. */
 static void write_rows(const allot_advice *advice, uint32_t replay_count, alloti_json *json)
 {
-    static const alloti_html_column COLUMNS[] = {
-        {"setting", "code"}, {"outcome", "text"}, {"reserved", "bytes"}, {"saving", "bytes"},
-        {"needs", "bytes"},  {"calls", "number"}, {"retries", "number"}, {"time", "duration"},
-    };
     allot_advice_summary summary;
     allot_advice_get_summary(advice, &summary);
     alloti_html_rows_begin(json, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
@@ -112,6 +113,9 @@ static void write_advice(const allot_advice *advice, const allot_advice_summary 
     alloti_json_put_index(json, "recommended", summary->recommended_row);
     write_rows(advice, replay_count, json);
     alloti_json_array_begin(json, "notes");
+    if (allot_advice_strategy_count(advice) > 0) {
+        alloti_json_put_string(json, NULL, ALLOTI_STRATEGIES_TITLE ": " ALLOTI_STRATEGIES_REMARK);
+    }
     alloti_json_put_string(json, NULL, alloti_advice_columns(summary).text);
     alloti_json_put_string(json, NULL, alloti_advice_order(summary).text);
     if (summary->is_checked) {
@@ -127,15 +131,35 @@ static void write_advice(const allot_advice *advice, const allot_advice_summary 
     alloti_json_object_end(json);
 }
 
+/** allot's own strategies, apart from the settings. */
+static void write_strategies(const allot_advice *advice, const allot_advice_summary *summary,
+                             alloti_json *json)
+{
+    alloti_json_object_begin(json, NULL);
+    alloti_json_put_string(json, "title", ALLOTI_STRATEGIES_TITLE);
+    alloti_html_column columns[sizeof COLUMNS / sizeof COLUMNS[0]];
+    memcpy(columns, COLUMNS, sizeof columns);
+    columns[0].name = "model";
+    alloti_html_rows_begin(json, columns, sizeof columns / sizeof columns[0]);
+    for (uint32_t i = 0; i < allot_advice_strategy_count(advice); i++) {
+        allot_advice_row row;
+        allot_advice_get_strategy(advice, i, &row);
+        alloti_html_row_begin(json, row.finishes ? "good" : "bad");
+        put_row(&row, "", summary->is_complete, json);
+        alloti_html_row_end(json);
+    }
+    alloti_json_array_end(json);
+    alloti_json_object_end(json);
+}
+
 /** Where memory goes, if a setting alone does not help. */
 static void write_lines(const allot_advice *advice, alloti_json *json)
 {
-    static const alloti_html_column COLUMNS[] = {
+    static const alloti_html_column columns[] = {
         {"Code line", "text"}, {"Holds", "bytes"}, {"Blocks", "number"}};
-    alloti_json_array_begin(json, "tables");
     alloti_json_object_begin(json, NULL);
     alloti_json_put_string(json, "title", "Lines of code that hold most when most is needed");
-    alloti_html_rows_begin(json, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0]);
+    alloti_html_rows_begin(json, columns, sizeof columns / sizeof columns[0]);
     for (uint32_t i = 0; i < allot_advice_line_count(advice); i++) {
         allot_advice_line line;
         allot_advice_get_line(advice, i, &line);
@@ -147,7 +171,6 @@ static void write_lines(const allot_advice *advice, alloti_json *json)
     }
     alloti_json_array_end(json);
     alloti_json_object_end(json);
-    alloti_json_array_end(json);
 }
 
 /** Reserved bytes of a replay as steps. */
@@ -231,7 +254,10 @@ allot_status allot_html_advise(const allot_history *history, const allot_advice 
     if (status == ALLOT_STATUS_OK) {
         write_verdict(advice, &summary, &page.json);
         write_advice(advice, &summary, replay_count, &page.json);
+        alloti_json_array_begin(&page.json, "tables");
         write_lines(advice, &page.json);
+        write_strategies(advice, &summary, &page.json);
+        alloti_json_array_end(&page.json);
         status = write_replays(history, advice, replay_count, &summary, &page);
     }
     if (status == ALLOT_STATUS_OK) {

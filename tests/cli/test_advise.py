@@ -83,6 +83,69 @@ def test_a_limit_below_what_is_live_ends_the_search():
     assert "tried 1 setting in" in text
 
 
+def strategies_by_model(advice):
+    return {row["model"]: row for row in advice["strategies"]}
+
+
+def test_allots_own_strategies_stand_apart_from_the_settings():
+    advice = advise_json()
+    found = strategies_by_model(advice)
+    names = ("first-fit", "best-fit", "buddy", "tlsf", "tiered", "adaptive")
+    assert list(found) == [f"space:{name}:mode={mode}" for mode in ("vm", "segments")
+                           for name in names]
+    assert not any("space" in row["setting"] for row in advice["rows"])
+    assert advice["recommended"] == "expandable_segments:True"
+    mapped, torch = found["space:first-fit:mode=vm"], advice["rows"][advice["recommended_row"]]
+    assert mapped["finishes"] and mapped["stop_event"] is None
+    assert advice["recording"]["live_peak"] <= mapped["limit_min"] < torch["limit_min"]
+    assert mapped["saving"] == advice["rows"][0]["limit_min"] - mapped["limit_min"]
+    assert not found["space:buddy:mode=vm"]["finishes"]
+
+
+def test_the_strategies_are_listed_whatever_the_top():
+    text = advise("--top", "1").stdout
+    assert "What allot's own strategies would reserve" in text
+    assert "no setting of PyTorch gives these" in " ".join(text.split())
+    assert len(re.findall(r"^  (?:finishes|OOM \d+) .* space:\S+$", text, re.MULTILINE)) == 12
+
+
+def test_a_strategy_does_what_replay_shows():
+    advice = advise_json()
+    found = strategies_by_model(advice)
+
+    def replay(model, limit=None):
+        options = ["--limit", limit] if limit else []
+        result = run_command("replay", "--json", "--model", model, *options, EXAMPLE)
+        return json.loads(result.stdout)["replays"][0]
+
+    for model in ("space:first-fit:mode=vm", "space:first-fit:mode=segments"):
+        row, within = found[model], replay(model, advice["limit"]["size"])
+        assert within["model"].startswith(model)
+        assert within["finished"] == row["finishes"]
+        assert within["reserved_peak"] == row["peak_reserved"]
+        assert (within["oom"] or {"event": None})["event"] == row["stop_event"]
+        assert replay(model)["reserved_peak"] == row["roomy_reserved"]
+        assert replay(model, row["limit_min"])["finished"]
+        assert not replay(model, row["limit_min"] - 2 * MIB)["finished"]
+
+
+def test_strategies_are_shown_where_no_setting_helps():
+    advice = advise_json("--limit", "4GiB", code=1)
+    found = strategies_by_model(advice)
+    assert not any(row["finishes"] for row in found.values())
+    assert all(row["limit_min"] >= advice["recording"]["live_peak"] for row in found.values())
+
+
+def test_the_page_has_the_strategies_in_a_table_of_their_own(tmp_path):
+    advise("--html", tmp_path / "a.html")
+    tables = {table["title"]: table for table in page_header(tmp_path / "a.html")["tables"]}
+    ours = tables["What allot's own strategies would reserve"]
+    assert ours["columns"][0] == {"name": "model", "kind": "code"}
+    assert [row["cells"][0] for row in ours["rows"]][:2] == ["space:first-fit:mode=vm",
+                                                             "space:best-fit:mode=vm"]
+    assert len(ours["rows"]) == 12
+
+
 def test_a_fraction_brings_collection_in():
     advice = advise_json("--limit", "12GiB", "--fraction", "0.9", "--top", "50")
     assert advice["limit"]["fraction"] == 0.9
@@ -207,4 +270,5 @@ def test_a_file_without_history_is_told_so(tmp_path):
     advice = advise_json(file=state)
     assert advice["verdict"] == "cannot_say"
     assert advice["rows"] == []
+    assert advice["strategies"] == []
     assert "No advice is possible" in advise(file=state).stdout

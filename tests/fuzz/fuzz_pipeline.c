@@ -71,7 +71,7 @@ static void run_replay(const allot_trace *trace, uint32_t device, const allot_si
 static void run_advice(const allot_history *history, const allot_sink *sink)
 {
     const allot_advise_options options = {
-        .struct_size = sizeof options, .thread_count = 1, .row_max = 2};
+        .struct_size = sizeof options, .thread_count = 1, .row_max = 2, .with_strategies = true};
     allot_advice *advice = NULL;
     if (allot_advise(allot_history_trace(history), allot_history_device(history), &options,
                      &advice) == ALLOT_STATUS_OK) {

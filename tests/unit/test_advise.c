@@ -576,7 +576,8 @@ static void cancelling_ends_the_search(void)
 static void a_failing_allocation_anywhere_comes_back(void)
 {
     allot_trace *const trace = comb(MIB(1200), "");
-    const allot_advise_options options = {.struct_size = sizeof options, .thread_count = 1};
+    const allot_advise_options options = {
+        .struct_size = sizeof options, .thread_count = 1, .with_strategies = true};
     bool took_place = true;
     /* A search makes many thousand allocations: the first ones, then some of the rest. */
     for (uint64_t nth = 1; took_place; nth += 1 + nth / 8) {

@@ -112,7 +112,8 @@ static cli_exit run(const char *const *files, size_t count)
     if (count != 1) {
         return cli_usage("one FILE is needed");
     }
-    allot_advise_options options = {.struct_size = sizeof options, .progress = cli_progress};
+    allot_advise_options options = {
+        .struct_size = sizeof options, .progress = cli_progress, .with_strategies = true};
     cli_exit code = read_options(&options);
     cli_subject subject = {0};
     if (code == CLI_OK) {
