@@ -29,9 +29,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/parameters.h"
 #include "core/size_math.h"
 #include "replay/comparison.h"
-#include "core/parameters.h"
 #include "replay/stream_lists.h"
 
 enum { ROUND = 512 };

@@ -29,9 +29,9 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/parameters.h"
 #include "core/size_math.h"
 #include "replay/comparison.h"
-#include "core/parameters.h"
 
 enum { ROUND = 256 };
 static const uint64_t REGION_FIRST = UINT64_C(2) << 20;

@@ -29,10 +29,10 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/parameters.h"
 #include "core/size_math.h"
 #include "replay/comparison.h"
 #include "replay/model_rmm.h"
-#include "core/parameters.h"
 #include "replay/rmm_pool.h"
 
 static const uint64_t SUPERBLOCK_MIN = UINT64_C(1) << 20;

@@ -23,10 +23,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/parameters.h"
 #include "core/size_math.h"
 #include "replay/comparison.h"
 #include "replay/model_rmm.h"
-#include "core/parameters.h"
 #include "replay/rmm_pool.h"
 
 enum { BIN_MAX = 32, UPSTREAM_POOL = 0 };

@@ -144,6 +144,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         replay(requests, NULL, 0);
         replay(requests, "torch:expandable_segments:True", limit);
         replay(requests, "torch:max_split_size_mb:20", limit);
+        replay(requests, "space:first-fit", limit);
+        replay(requests, "space:tiered:streams=apart", limit);
+        replay(requests, "space:buddy:mode=segments,segment=2MiB", limit);
     }
     allot_requests_destroy(requests);
     allot_trace_destroy(trace);
