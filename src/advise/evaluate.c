@@ -96,8 +96,10 @@ static void need_begin(const alloti_search *search, alloti_candidate *candidate,
 static allot_status need_halve(alloti_search *search, alloti_candidate *candidate,
                                const atomic_bool *is_ended)
 {
+    /* The upper end is no whole number of steps where it is a limit that was given. */
     const uint64_t width = candidate->need_high - candidate->need_low;
-    const uint64_t middle = candidate->need_low + alloti_align_down(width / 2, ALLOTI_ADVISE_STEP);
+    const uint64_t half = alloti_align_down(width / 2, ALLOTI_ADVISE_STEP);
+    const uint64_t middle = candidate->need_low + (half == 0 ? ALLOTI_ADVISE_STEP : half);
     alloti_outcome outcome = {.is_known = false};
     const allot_status status = replay(search, candidate, middle, is_ended, &outcome);
     if (status != ALLOT_STATUS_OK) {

@@ -83,6 +83,12 @@ def test_a_limit_below_what_is_live_ends_the_search():
     assert "tried 1 setting in" in text
 
 
+def test_a_limit_between_two_steps_of_the_search_ends_it():
+    need = advise_json()["rows"][0]["limit_min"]
+    given = advise_json("--limit", need + MIB)
+    assert given["rows"][0]["limit_min"] == need
+
+
 def strategies_by_model(advice):
     return {row["model"]: row for row in advice["strategies"]}
 
