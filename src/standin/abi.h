@@ -28,6 +28,8 @@
       "invalid device ordinal")                                                                    \
     X(INVALID_DEVICE_FUNCTION, 98, "cudaErrorInvalidDeviceFunction",                               \
       "CUDA_ERROR_INVALID_DEVICE_FUNCTION", "invalid device function")                             \
+    X(INVALID_CONTEXT, 201, "cudaErrorDeviceUninitialized", "CUDA_ERROR_INVALID_CONTEXT",          \
+      "invalid device context")                                                                    \
     X(NO_KERNEL_IMAGE, 209, "cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU",     \
       "no kernel image is available for execution on the device")                                  \
     X(PEER_ACCESS_UNSUPPORTED, 217, "cudaErrorPeerAccessUnsupported",                              \

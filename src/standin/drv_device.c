@@ -119,13 +119,26 @@ CUDA_ENTRY(int, cuCtxSetCurrent)(void *context)
 
 CUDA_ENTRY(int, cuCtxPushCurrent_v2)(void *context)
 {
+    standin_thread *const thread = standin_this_thread();
+    if (context != NULL && device_of(context) < 0) {
+        return CUDA_INVALID_CONTEXT;
+    }
+    if (thread->pushed_count == STANDIN_PUSHED_MAX) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    thread->pushed[thread->pushed_count++] = thread->device;
     return cuCtxSetCurrent(context);
 }
 
+/* The context that the runtime made current lies at the bottom and stays. */
 CUDA_ENTRY(int, cuCtxPopCurrent_v2)(void **context)
 {
+    standin_thread *const thread = standin_this_thread();
     if (context != NULL) {
-        *context = &contexts[standin_this_thread()->device];
+        *context = &contexts[thread->device];
+    }
+    if (thread->pushed_count != 0) {
+        thread->device = thread->pushed[--thread->pushed_count];
     }
     return CUDA_OK;
 }

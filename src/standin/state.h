@@ -56,9 +56,14 @@ typedef struct standin_asking {
     uint64_t since; /**< Milliseconds. */
 } standin_asking;
 
+/** Contexts that a thread may push; more are refused as out of memory. */
+enum { STANDIN_PUSHED_MAX = 64 };
+
 /** What each thread has of its own. */
 typedef struct standin_thread {
     unsigned device;
+    unsigned pushed[STANDIN_PUSHED_MAX]; /**< [pushed_count] devices below the current one. */
+    unsigned pushed_count;
     bool has_worked; /**< Put work on a stream. */
     standin_asking asking;
     cuda_status last_error;

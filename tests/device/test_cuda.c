@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CUDA backend over whatever libcuda.so.1 is found: the stand-in with real bytes where the
- * environment puts it on the library path, a GPU otherwise; skipped where there is neither.
+ * What the CUDA backend does beside what every device does, over whatever libcuda.so.1 is found:
+ * the stand-in with real bytes where the environment puts it on the library path, a GPU otherwise;
+ * skipped where there is neither.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -79,75 +80,6 @@ static void the_device_says_what_it_is(void)
     allot_device_destroy(device);
 }
 
-static void bytes_come_back_in_the_order_of_the_stream(void)
-{
-    allot_device *const device = open_device();
-    if (device == NULL) {
-        return;
-    }
-    static uint8_t out[3 * PIECE];
-    static uint8_t in[3 * PIECE];
-    allot_devptr a = {0};
-    allot_devptr b = {0};
-    allot_stream stream = {0};
-    fill_pattern(out, sizeof out, 1);
-    REQUIRE_OK(allot_device_alloc(device, sizeof out, &a));
-    REQUIRE_OK(allot_device_alloc(device, sizeof out, &b));
-    REQUIRE_OK(allot_device_stream_create(device, &stream));
-    CHECK_OK(allot_device_write(device, stream, a, out, sizeof out));
-    CHECK_OK(allot_device_copy(device, stream, b, a, sizeof out));
-    CHECK_OK(allot_device_fill(device, stream, (allot_devptr){b.address + PIECE}, 0x5a, PIECE));
-    CHECK_OK(allot_device_read(device, stream, in, b, sizeof in));
-    CHECK_OK(allot_device_stream_synchronize(device, stream));
-    memset(out + PIECE, 0x5a, PIECE);
-    CHECK(memcmp(in, out, sizeof in) == 0);
-    CHECK_OK(allot_device_stream_destroy(device, stream));
-    CHECK_OK(allot_device_free(device, a, sizeof out));
-    CHECK_OK(allot_device_free(device, b, sizeof out));
-    allot_device_destroy(device);
-}
-
-static void a_stream_waits_for_an_event_of_another(void)
-{
-    allot_device *const device = open_device();
-    if (device == NULL) {
-        return;
-    }
-    static uint8_t out[MIB];
-    static uint8_t in[MIB];
-    allot_devptr a = {0};
-    allot_devptr b = {0};
-    allot_stream first = {0};
-    allot_stream second = {0};
-    allot_event event = {0};
-    REQUIRE_OK(allot_device_alloc(device, sizeof out, &a));
-    REQUIRE_OK(allot_device_alloc(device, sizeof out, &b));
-    REQUIRE_OK(allot_device_stream_create(device, &first));
-    REQUIRE_OK(allot_device_stream_create(device, &second));
-    REQUIRE_OK(allot_device_event_create(device, &event));
-    CHECK_OK(allot_device_event_query(device, event));
-    for (uint64_t round = 0; round < 8; round++) {
-        fill_pattern(out, sizeof out, round);
-        CHECK_OK(allot_device_write(device, first, a, out, sizeof out));
-        CHECK_OK(allot_device_event_record(device, event, first));
-        CHECK_OK(allot_device_stream_wait(device, second, event));
-        CHECK_OK(allot_device_copy(device, second, b, a, sizeof out));
-        CHECK_OK(allot_device_read(device, second, in, b, sizeof in));
-        const allot_status now = allot_device_event_query(device, event);
-        CHECK(now == ALLOT_STATUS_OK || now == ALLOT_STATUS_BUSY);
-        CHECK_OK(allot_device_event_synchronize(device, event));
-        CHECK_OK(allot_device_event_query(device, event));
-        CHECK_OK(allot_device_stream_synchronize(device, second));
-        CHECK(memcmp(in, out, sizeof in) == 0);
-    }
-    CHECK_OK(allot_device_event_destroy(device, event));
-    CHECK_OK(allot_device_stream_destroy(device, first));
-    CHECK_OK(allot_device_stream_destroy(device, second));
-    CHECK_OK(allot_device_free(device, a, sizeof out));
-    CHECK_OK(allot_device_free(device, b, sizeof out));
-    allot_device_destroy(device);
-}
-
 /** Swap two halves, piece by piece, in batches that are larger than what the driver gets at once.
  */
 static void swap_halves(allot_device *device, allot_stream stream)
@@ -208,51 +140,6 @@ static void the_drivers_pool_follows_the_stream(void)
         CHECK_EQ(in[PIECE - 1], round + 1);
     }
     CHECK_OK(allot_device_stream_destroy(device, stream));
-    allot_device_destroy(device);
-}
-
-/** Write a value to every byte of a range and look at the last one. */
-static void check_range(allot_device *device, allot_devptr at, uint64_t size, uint8_t value)
-{
-    uint8_t last = 0;
-    CHECK_OK(allot_device_fill(device, (allot_stream){0}, at, value, size));
-    CHECK_OK(allot_device_read(device, (allot_stream){0}, &last,
-                               (allot_devptr){at.address + size - 1}, 1));
-    CHECK_OK(allot_device_stream_synchronize(device, (allot_stream){0}));
-    CHECK_EQ(last, value);
-}
-
-static void memory_is_mapped_elsewhere_with_its_bytes(void)
-{
-    allot_device *const device = open_device();
-    if (device == NULL) {
-        return;
-    }
-    allot_device_info info = {0};
-    allot_device_get_info(device, &info);
-    const uint64_t granule = info.granule;
-    if (granule == 0) {
-        check_skip("this GPU has no virtual memory");
-        allot_device_destroy(device);
-        return;
-    }
-    allot_devptr base = {0};
-    allot_memory memory = {0};
-    uint8_t last = 0;
-    REQUIRE_OK(allot_device_reserve(device, 4 * granule, &base));
-    REQUIRE_OK(allot_device_memory_create(device, granule, &memory));
-    const allot_devptr third = {base.address + 2 * granule};
-    REQUIRE_OK(allot_device_map(device, base, memory, granule));
-    check_range(device, base, granule, 0x42);
-    CHECK_OK(allot_device_unmap(device, base, granule));
-    REQUIRE_OK(allot_device_map(device, third, memory, granule));
-    CHECK_OK(allot_device_read(device, (allot_stream){0}, &last,
-                               (allot_devptr){third.address + granule - 1}, 1));
-    CHECK_OK(allot_device_stream_synchronize(device, (allot_stream){0}));
-    CHECK_EQ(last, 0x42);
-    CHECK_OK(allot_device_unmap(device, third, granule));
-    CHECK_OK(allot_device_memory_release(device, memory, granule));
-    CHECK_OK(allot_device_unreserve(device, base, 4 * granule));
     allot_device_destroy(device);
 }
 
@@ -348,6 +235,7 @@ static void what_was_not_freed_goes_with_the_device(void)
     allot_device_destroy(watcher);
 }
 
+/** Nothing of a thread's context has changed after calls for a device that is not its own. */
 static void *use_from_a_thread(void *context)
 {
     allot_device *const device = context;
@@ -359,6 +247,7 @@ static void *use_from_a_thread(void *context)
     void *const before = current;
     CHECK_OK(allot_device_alloc(device, PIECE, &a));
     CHECK_OK(allot_device_free(device, a, PIECE));
+    CHECK_EQ(allot_device_free(device, a, PIECE), ALLOT_STATUS_INVALID);
     CHECK_EQ(get_current(&current), 0);
     CHECK(current == before);
     return NULL;
@@ -367,16 +256,31 @@ static void *use_from_a_thread(void *context)
 static void a_thread_keeps_its_own_context(void)
 {
     allot_device *const device = open_device();
+    allot_device *other = NULL;
+    allot_devptr a = {0};
     if (device == NULL) {
+        return;
+    }
+    if (allot_device_open("cuda:1", &other) == ALLOT_STATUS_NOT_FOUND) {
+        check_skip("there is one GPU only");
+        allot_device_destroy(device);
         return;
     }
     pthread_t threads[4];
     for (unsigned i = 0; i < 4; i++) {
-        REQUIRE(pthread_create(&threads[i], NULL, use_from_a_thread, device) == 0);
+        REQUIRE(pthread_create(&threads[i], NULL, use_from_a_thread, i % 2 == 0 ? device : other) ==
+                0);
     }
     for (unsigned i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
     }
+    const uint64_t before = free_memory(other);
+    const uint64_t before_here = free_memory(device);
+    REQUIRE_OK(allot_device_alloc(other, 128 * (uint64_t)MIB, &a));
+    CHECK(free_memory(other) < before);
+    CHECK_EQ(free_memory(device), before_here);
+    CHECK_OK(allot_device_free(other, a, 128 * (uint64_t)MIB));
+    allot_device_destroy(other);
     allot_device_destroy(device);
 }
 
@@ -547,11 +451,8 @@ static void no_rule_of_cuda_was_broken(void)
 
 static const check_test TESTS[] = {
     {"the_device_says_what_it_is", the_device_says_what_it_is},
-    {"bytes_come_back_in_the_order_of_the_stream", bytes_come_back_in_the_order_of_the_stream},
-    {"a_stream_waits_for_an_event_of_another", a_stream_waits_for_an_event_of_another},
     {"batches_are_copied_on_any_stream", batches_are_copied_on_any_stream},
     {"the_drivers_pool_follows_the_stream", the_drivers_pool_follows_the_stream},
-    {"memory_is_mapped_elsewhere_with_its_bytes", memory_is_mapped_elsewhere_with_its_bytes},
     {"what_is_in_use_or_unknown_is_refused", what_is_in_use_or_unknown_is_refused},
     {"running_out_is_told_with_the_drivers_words", running_out_is_told_with_the_drivers_words},
     {"what_was_not_freed_goes_with_the_device", what_was_not_freed_goes_with_the_device},
