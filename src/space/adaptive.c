@@ -179,7 +179,6 @@ const space_ops alloti_adaptive_ops = {
     .fini = fini,
     .reserve = reserve,
     .reserve_ranges = reserve_ranges,
-    .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,

@@ -83,7 +83,6 @@ const space_ops alloti_best_fit_ops = {
     .init = init,
     .fini = fini,
     .reserve = reserve,
-    .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,

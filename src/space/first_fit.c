@@ -81,7 +81,6 @@ const space_ops alloti_first_fit_ops = {
     .init = init,
     .fini = fini,
     .reserve = reserve,
-    .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,

@@ -93,10 +93,14 @@ static inline uint32_t range_carve(const space_ops *ops, allot_space *space, uin
     return used;
 }
 
-/** Have a range fetched that may be asked next. */
-static inline void range_prefetch(const allot_space *space, uint32_t id)
+/** Have fetched what may be asked of a neighbour next. */
+static inline void range_prefetch(const space_ops *ops, const allot_space *space, uint32_t id)
 {
-    __builtin_prefetch(&space->ranges[id == ALLOT_NONE ? 0 : id]);
+    const uint32_t place = id == ALLOT_NONE ? 0 : id;
+    __builtin_prefetch(&space->ranges[place]);
+    if (ops->has_homes) {
+        __builtin_prefetch(&space->homes[place]);
+    }
 }
 
 /** Make a used range free, merged with its neighbours; returns what it is part of now. */
@@ -106,8 +110,8 @@ static inline uint32_t range_merge(const space_ops *ops, allot_space *space, uin
     space_range *const range = &space->ranges[id];
     const uint32_t prev = range->prev;
     const uint32_t next = range->next;
-    range_prefetch(space, prev);
-    range_prefetch(space, next);
+    range_prefetch(ops, space, prev);
+    range_prefetch(ops, space, next);
     const bool with_prev = space_can_merge(space, prev, id);
     const bool with_next = space_can_merge(space, id, next);
     if (with_prev) {
@@ -139,7 +143,7 @@ static inline uint32_t range_merge(const space_ops *ops, allot_space *space, uin
     return id;
 }
 
-/** To granules. The ops->round of most strategies. */
+/** To granules, as most strategies do. */
 static inline bool range_round(const allot_space *space, uint64_t size, uint64_t *out)
 {
     return alloti_align_up(size, UINT64_C(1) << space->granule_log2, out);

@@ -194,6 +194,12 @@ static allot_status refuse(allot_space *space, uint64_t size, uint64_t align)
                        allot_space_largest_free(space));
 }
 
+static inline bool round_up(const allot_space *space, uint64_t size, uint64_t *out)
+{
+    return space->ops->round == NULL ? range_round(space, size, out)
+                                     : space->ops->round(space, size, out);
+}
+
 static void count_used(allot_space *space, uint32_t id)
 {
     space->size_used += range_size(space, id);
@@ -230,7 +236,7 @@ allot_status allot_space_alloc(allot_space *space, uint64_t size, uint64_t align
         return status;
     }
     const uint64_t aligned = align < granule ? granule : align;
-    if (!space->ops->round(space, size, &rounded) || rounded > size_free(space)) {
+    if (!round_up(space, size, &rounded) || rounded > size_free(space)) {
         return refuse(space, size, aligned);
     }
     const uint32_t id = space->ops->alloc(space, rounded, aligned, tag);
@@ -240,7 +246,8 @@ allot_status allot_space_alloc(allot_space *space, uint64_t size, uint64_t align
     space->used_count++;
     space->alloc_count++;
     count_used(space, id);
-    *out = view(space, id);
+    *out = (allot_range){
+        .offset = range_offset(space, id), .size = rounded, .id = id, .is_free = false};
     return ALLOT_STATUS_OK;
 }
 
@@ -278,7 +285,7 @@ allot_status allot_space_resize(allot_space *space, uint32_t id, uint64_t size)
         return status;
     }
     const uint64_t old = range_size(space, id);
-    if (!space->ops->round(space, size, &rounded) || !space->ops->resize(space, id, rounded)) {
+    if (!round_up(space, size, &rounded) || !space->ops->resize(space, id, rounded)) {
         return alloti_fail(ALLOT_STATUS_FRAGMENTED,
                            "range %" PRIu32 " of %" PRIu64 " bytes cannot have %" PRIu64
                            " where it is",

@@ -64,7 +64,7 @@ typedef struct space_ops {
     allot_status (*reserve)(allot_space *space);
     /** (optional) Room for so many ranges in tables of the index; default: it has none. */
     allot_status (*reserve_ranges)(allot_space *space, uint64_t count);
-    /** Sizes that the strategy hands out; false on overflow. */
+    /** (optional) Sizes that the strategy hands out; false on overflow. Default: whole granules. */
     bool (*round)(const allot_space *space, uint64_t size, uint64_t *out);
     /** A used range, or ALLOT_NONE. Room was reserved. */
     uint32_t (*alloc)(allot_space *space, uint64_t size, uint64_t align, uint32_t tag);

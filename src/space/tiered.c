@@ -223,7 +223,6 @@ const space_ops alloti_tiered_ops = {
     .init = init,
     .fini = fini,
     .reserve = reserve,
-    .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,

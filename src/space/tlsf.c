@@ -8,8 +8,10 @@
  *
  * That wastes what the request's own class could have given, which the original accepts. Here the
  * first range of that class is tried before any larger one, for a nanosecond, and its whole list
- * before failing, which costs nothing as long as something larger is free: of 502,208 requests in a
- * space that is 70 to 90 % full 36 are refused, without the first 78.
+ * before failing, which costs nothing as long as something larger is free. And a range that stays
+ * in its class keeps its place in the list, so that the rest of a large range does not become the
+ * first to be cut again. Of 502,208 requests in a space that is 70 to 90 % full 26 are refused;
+ * without the last 36, without the first two 78.
  *
  * Classes count granules. Invariant: a list's bit is set exactly if it is not empty.
  */
@@ -100,8 +102,12 @@ static void take(allot_space *space, uint32_t id)
 static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_t old_size)
 {
     (void)old_offset;
-    take_from(space->index, class_of(granules_of(space, old_size)), id);
-    add(space, id);
+    const uint32_t from = class_of(granules_of(space, old_size));
+    const uint32_t to = class_of(granules_of(space, range_size(space, id)));
+    if (from != to) {
+        take_from(space->index, from, id);
+        add_to(space->index, to, id);
+    }
 }
 
 /** The head of the first list at or above a class; ALLOT_NONE if all are empty. */
@@ -214,7 +220,6 @@ const space_ops alloti_tlsf_ops = {
     .init = init,
     .fini = fini,
     .reserve_ranges = reserve_ranges,
-    .round = range_round,
     .alloc = alloc,
     .free = release,
     .resize = resize,
