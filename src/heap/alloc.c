@@ -98,8 +98,9 @@ static allot_status reserve(allot_heap *heap, const allot_request *request, uint
     return status;
 }
 
-void alloti_fill_block(allot_heap *heap, const heap_ask *ask, heap_block *block)
+void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t index)
 {
+    heap_block *const block = heap_block_at(heap, index);
     const heap_segment *const segment = &heap->segments[ask->segment];
     block->address = segment->address + ask->range.offset + ask->lead;
     block->size = ask->range.size;
@@ -107,6 +108,7 @@ void alloti_fill_block(allot_heap *heap, const heap_ask *ask, heap_block *block)
     block->align = ask->request.align;
     block->segment = ask->segment;
     block->range = ask->range.id;
+    segment->owners[ask->range.id] = index;
     block->arena = ask->arena;
     block->uses = ALLOT_NONE;
     block->pending = 0;
@@ -124,7 +126,7 @@ void alloti_fill_block(allot_heap *heap, const heap_ask *ask, heap_block *block)
 static allot_status settle(allot_heap *heap, const heap_ask *ask, uint32_t index, uint64_t bits)
 {
     heap_block *const block = heap_block_at(heap, index);
-    alloti_fill_block(heap, ask, block);
+    alloti_fill_block(heap, ask, index);
     heap->arenas[ask->arena]->block_count++;
     allot_status status = alloti_debug_before_use(heap, block);
     if (status == ALLOT_STATUS_OK && (bits & BLOCK_FIXED) != 0) {

@@ -11,6 +11,6 @@
 ALLOT_NODISCARD allot_status alloti_find_room(allot_heap *heap, heap_ask *ask, uint32_t *index);
 
 /** Fill in a block from the request and the range that was found for it. */
-void alloti_fill_block(allot_heap *heap, const heap_ask *ask, heap_block *block);
+void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t block);
 
 #endif /* ALLOTI_HEAP_ALLOC_H */

@@ -104,6 +104,7 @@ static allot_status check_block(tally *t, uint32_t index)
     if (status != ALLOT_STATUS_OK) {
         return alloti_fail_prefix(ALLOT_STATUS_MISMATCH, "block %" PRIu32 ": ", index);
     }
+    MUST_BE("owner of a range", segment->owners[block->range], index);
     MUST_BE("size of a block", block->size, range.size);
     const uint64_t begin = segment->address + range.offset;
     MUST_BE("a block lies in its range",

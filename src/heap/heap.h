@@ -125,6 +125,8 @@ typedef struct heap_segment {
     uint64_t device_address; /**< As the device gave it: before `address` if that was aligned. */
     uint64_t device_size;
     allot_space *space;
+    uint32_t *owners; /**< [range] Block of a used range. */
+    uint64_t owners_capacity;
     uint32_t arena;
     uint32_t next;          /**< In the list of places that are not used. */
     uint64_t held;          /**< Bytes from the device. */

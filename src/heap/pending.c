@@ -266,8 +266,10 @@ allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t gh
     *other = *block;
     atomic_store_explicit(&other->word, word, memory_order_relaxed);
     heap->arenas[block->arena]->block_count++;
+    heap->segments[block->segment].owners[block->range] = ghost;
     const allot_status status = alloti_pending_free(heap, ghost);
     if (status != ALLOT_STATUS_OK) {
+        heap->segments[block->segment].owners[block->range] = index;
         heap->arenas[block->arena]->block_count--;
         return status;
     }

@@ -4,6 +4,7 @@
 #include "heap/block.h"
 #include "heap/debug.h"
 #include "heap/granules.h"
+#include "heap/move.h"
 #include "heap/pending.h"
 #include "heap/record.h"
 #include "heap/stats.h"
@@ -56,8 +57,7 @@ static bool is_no_room(allot_status status)
            status == ALLOT_STATUS_BUDGET;
 }
 
-/** A block's bytes go to a range that was found for it, and what it had is freed as `ghost`. */
-static allot_status take_over(allot_heap *heap, uint32_t index, uint32_t ghost, const heap_ask *ask)
+allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost, const heap_ask *ask)
 {
     heap_block *const block = heap_block_at(heap, index);
     const uint64_t address = heap->segments[ask->segment].address + ask->range.offset + ask->lead;
@@ -78,6 +78,7 @@ static allot_status take_over(allot_heap *heap, uint32_t index, uint32_t ghost, 
     block->requested = ask->request.size;
     block->segment = ask->segment;
     block->range = ask->range.id;
+    heap->segments[ask->segment].owners[ask->range.id] = index;
     block->is_home = heap->segments[ask->segment].arena == block->arena;
     alloti_count_active(heap, block);
     alloti_count_allocated(heap, block);
@@ -85,8 +86,7 @@ static allot_status take_over(allot_heap *heap, uint32_t index, uint32_t ghost, 
     return status;
 }
 
-/** A request for a place like the block's own, of another size. */
-static heap_ask ask_like(allot_heap *heap, uint32_t index, uint64_t size)
+heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size)
 {
     allot_block_info info;
     alloti_block_describe(heap, index, &info);
@@ -106,20 +106,19 @@ static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghos
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    heap_block *const other = heap_block_at(heap, ghost);
-    alloti_fill_block(heap, ask, other);
-    allot_status status = alloti_debug_before_use(heap, other);
+    alloti_fill_block(heap, ask, ghost);
+    allot_status status = alloti_debug_before_use(heap, heap_block_at(heap, ghost));
     if (status == ALLOT_STATUS_OK) {
         status = alloti_block_find(heap, handle, &index, &word);
     }
     if (status == ALLOT_STATUS_OK && !alloti_block_begin_move(heap_block_at(heap, index))) {
         status = alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned");
     } else if (status == ALLOT_STATUS_OK) {
-        status = take_over(heap, index, ghost, ask);
+        status = alloti_block_move(heap, index, ghost, ask);
         alloti_block_end_move(heap_block_at(heap, index));
     }
     if (status != ALLOT_STATUS_OK) {
-        alloti_fill_block(heap, ask, other);
+        alloti_fill_block(heap, ask, ghost);
         heap->arenas[ask->arena]->block_count++;
         alloti_pending_undo(heap, ghost);
     }
@@ -141,7 +140,7 @@ static allot_status begin_resize(allot_heap *heap, allot_handle handle, uint64_t
     }
     heap_block *const block = heap_block_at(heap, index);
     const bool is_mine = alloti_block_begin_move(block);
-    *ask = ask_like(heap, index, size);
+    *ask = alloti_ask_like(heap, index, size);
     const allot_status resized = resize_in_place(heap, block, size);
     if (is_mine) {
         alloti_block_end_move(block);

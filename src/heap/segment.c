@@ -72,6 +72,7 @@ static void put_place(allot_heap *heap, uint32_t index)
 {
     heap_segment *const segment = &heap->segments[index];
     allot_space_destroy(segment->space);
+    free(segment->owners);
     free(segment->granules);
     *segment = (heap_segment){.next = heap->segment_unused};
     heap->segment_unused = index;
@@ -81,6 +82,7 @@ void alloti_segments_fini(allot_heap *heap)
 {
     for (uint32_t i = 0; i < heap->segment_count; i++) {
         allot_space_destroy(heap->segments[i].space);
+        free(heap->segments[i].owners);
         free(heap->segments[i].granules);
     }
     free(heap->segments);
@@ -179,8 +181,14 @@ allot_status alloti_segment_place(allot_heap *heap, uint32_t index, uint64_t siz
 {
     heap_segment *const segment = &heap->segments[index];
     const split before = split_of(segment);
-    const allot_status status = allot_space_alloc(segment->space, size, align, tag, out);
+    allot_status status = alloti_array_reserve(
+        &segment->owners, &segment->owners_capacity,
+        (uint64_t)segment->space->count + segment->space->ops->places, sizeof *segment->owners);
     if (status == ALLOT_STATUS_OK) {
+        status = allot_space_alloc(segment->space, size, align, tag, out);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        segment->owners[out->id] = ALLOT_NONE;
         segment->active += out->size;
         segment->active_count++;
         note_change(heap, index, before);

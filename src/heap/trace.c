@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/map64.h"
 #include "heap/block.h"
 #include "heap/front.h"
 #include "heap/record.h"
@@ -18,7 +17,6 @@ typedef struct making {
     allot_heap *heap;
     alloti_builder *builder;
     uint32_t device;
-    alloti_map64 blocks; /**< From segment and range to the block that has it. */
 } making;
 
 /* ---- names ---- */
@@ -72,23 +70,15 @@ static allot_status build_events(const making *m)
 
 /* ---- segments ---- */
 
-static uint64_t key_of(uint32_t segment, uint32_t range)
+/** The block that a range is of; NULL for a free one, and for blocks in a front: nobody has them. */
+static const heap_block *owner_of(const allot_heap *heap, const heap_segment *segment, uint32_t id)
 {
-    return (uint64_t)segment << 32 | range;
-}
-
-/** Which block has which range. Blocks in a front are inactive: they are left out. */
-static allot_status map_blocks(making *m)
-{
-    allot_status status = ALLOT_STATUS_OK;
-    for (uint32_t i = 0; i < m->heap->blocks.count && status == ALLOT_STATUS_OK; i++) {
-        const heap_block *const block = heap_block_at(m->heap, i);
-        const uint64_t word = atomic_load_explicit(&block->word, memory_order_acquire);
-        if (block->segment != ALLOT_NONE && ((word & BLOCK_LIVE) != 0 || block->is_pending)) {
-            status = alloti_map64_set(&m->blocks, key_of(block->segment, block->range), i);
-        }
+    if (space_is_free(segment->space, id)) {
+        return NULL;
     }
-    return status;
+    const heap_block *const block = heap_block_at(heap, segment->owners[id]);
+    const uint64_t word = atomic_load_explicit(&block->word, memory_order_acquire);
+    return (word & BLOCK_LIVE) != 0 || block->is_pending ? block : NULL;
 }
 
 /** The part of a segment that is described: addresses [begin, end) of its space. */
@@ -105,15 +95,14 @@ static allot_block describe(const making *m, const run *part, uint32_t id)
     const uint64_t offset = range_offset(segment->space, id);
     const uint64_t end = range_end(segment->space, id);
     const uint64_t first = offset > part->begin ? offset : part->begin;
-    const uint32_t found = alloti_map64_get(&m->blocks, key_of(part->segment, id));
+    const heap_block *const owner = owner_of(m->heap, segment, id);
     allot_block block = {.address = segment->address + first,
                          .size = (end < part->end ? end : part->end) - first,
                          .stack = ALLOT_NONE,
                          .context = ALLOT_NONE,
                          .metadata = ALLOT_NONE,
                          .state = ALLOT_BLOCK_INACTIVE};
-    if (found != ALLOT_NONE) {
-        const heap_block *const owner = heap_block_at(m->heap, found);
+    if (owner != NULL) {
         block.state = owner->is_pending ? ALLOT_BLOCK_PENDING_FREE : ALLOT_BLOCK_ALLOCATED;
         block.requested_size = owner->requested;
         block.metadata = owner->tag; /* interned by build_block() */
@@ -211,9 +200,6 @@ static allot_status build(making *m, allot_trace **out)
 {
     allot_status status = alloti_builder_device(m->builder, ALLOT_MEMORY_DEVICE, 0, &m->device);
     if (status == ALLOT_STATUS_OK) {
-        status = map_blocks(m);
-    }
-    if (status == ALLOT_STATUS_OK) {
         status = build_events(m);
     }
     if (status == ALLOT_STATUS_OK) {
@@ -242,6 +228,5 @@ allot_status allot_heap_get_trace(allot_heap *heap, allot_trace **out)
     if (status != ALLOT_STATUS_OK) {
         alloti_builder_destroy(m.builder);
     }
-    alloti_map64_fini(&m.blocks);
     return heap_leave(heap, status);
 }
