@@ -5,7 +5,7 @@
  *
  * Two modes: memory mapped in granules under one range of addresses (space_vm.c), or segments, each
  * with a space of its own (space_segments.c). In both, what was taken from the driver is kept until
- * memory is short or the program empties its cache. Sizes are rounded up to 256 bytes, by buddies
+ * memory is short or the program empties its cache. Sizes are rounded up to 512 bytes, by buddies
  * to a power of two.
  *
  * Streams: a block is free on its own stream at once. Another stream may have its place after

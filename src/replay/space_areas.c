@@ -7,6 +7,8 @@
 
 #include "core/array.h"
 
+enum { ROUND = 512 /* as the device heap, and PyTorch */ };
+
 static void area_fini(alloti_space_area *area)
 {
     allot_space_destroy(area->space);
@@ -31,7 +33,8 @@ allot_status alloti_space_areas_add(alloti_space_areas *areas, allot_space_strat
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    const allot_space_options options = {.struct_size = sizeof options, .strategy = strategy};
+    const allot_space_options options = {
+        .struct_size = sizeof options, .strategy = strategy, .granule = ROUND};
     alloti_space_area *const area = &areas->items[areas->count];
     *area = (alloti_space_area){
         .address = address, .size = size, .stream = stream, .mapped = ALLOTI_SPAN_SET_EMPTY};

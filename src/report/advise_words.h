@@ -39,9 +39,8 @@ alloti_footnote alloti_advice_order(const allot_advice_summary *summary);
 /** What heads and explains the strategies of allot's own. */
 #define ALLOTI_STRATEGIES_TITLE "What allot's own strategies would reserve"
 #define ALLOTI_STRATEGIES_REMARK                                                                   \
-    "no setting of PyTorch gives these: they need an allocator built on allot/space.h; vm: "       \
-    "memory "                                                                                      \
-    "is mapped in granules of 2 MiB; segments: blocks lie in segments of 64 MiB and more; free "   \
-    "memory serves all streams and pools"
+    "no setting of PyTorch gives these: they need an allocator such as that of allot/heap.h; vm: " \
+    "memory is mapped in granules of 2 MiB; segments: blocks lie in segments of 64 MiB and more; " \
+    "free memory serves all streams and pools"
 
 #endif /* ALLOTI_REPORT_ADVISE_WORDS_H */
