@@ -147,7 +147,8 @@ static uint8_t *make_pattern(uint64_t seed, uint64_t size)
 {
     enum { PERIOD = 8 * 8179 };
     uint8_t *const bytes = malloc((size_t)size + PERIOD);
-    if (!CHECK(bytes != NULL)) {
+    CHECK(bytes != NULL);
+    if (bytes == NULL) {
         return NULL;
     }
     uint64_t state = seed;
