@@ -5,6 +5,7 @@
 
 #include <allot/advise.h>
 #include <allot/base.h>
+#include <allot/compact.h>
 #include <allot/compare.h>
 #include <allot/device.h>
 #include <allot/device_backend.h>

@@ -38,8 +38,8 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_compact_attach(allot_heap *heap,
  *
  * @param[in]  request  As for allot_heap_alloc(); its size, alignment, pool and stream count.
  * @param[out] moved    Bytes moved; NULL allowed.
- * @return ALLOT_STATUS_OK: a range is free, or was already; ALLOT_STATUS_FRAGMENTED if no moves make
- *         room; ALLOT_STATUS_INVALID; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_BACKEND, and what was
+ * @return ALLOT_STATUS_OK: a range is free, or was already; ALLOT_STATUS_FRAGMENTED if no moves
+ * make room; ALLOT_STATUS_INVALID; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_BACKEND, and what was
  *         moved by then stays where it is now.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_compact_make_room(allot_heap *heap,

@@ -8,36 +8,37 @@
 
 #include "heap/heap.h"
 
-/** A range of a segment's space that the request would get. */
+/** A part of a segment's space that a request would get. */
 typedef struct compact_window {
     uint32_t segment;
     uint64_t begin;
     uint64_t end;
-    uint64_t cost; /**< Bytes of the blocks in it. */
+    uint64_t cost; /**< Bytes of the blocks in it; UINT64_MAX: no window was found. */
 } compact_window;
 
-/** A block of a window. */
-typedef struct compact_block {
+/** A range of a segment. */
+typedef struct compact_item {
     uint64_t offset;
     uint64_t size;
-    uint32_t block;
-} compact_block;
+    uint32_t block; /**< ALLOT_NONE: it is free. */
+    bool is_fixed;  /**< A block that cannot be moved now. */
+} compact_item;
 
-/** The ranges of a segment, by offset. */
+/** The ranges of a segment, by offset. Zero-initialise. [count] */
 typedef struct compact_map {
-    compact_block *items; /**< `block` is ALLOT_NONE where it is free; neighbours that cannot be
-                             moved are left out. */
+    compact_item *items;
     uint64_t count;
     uint64_t capacity;
 } compact_map;
 
-/** The free ranges and movable blocks of a segment. ALLOT_STATUS_HOST_MEMORY. */
+/** Read the ranges of a segment; ALLOT_STATUS_HOST_MEMORY. O(ranges). */
 ALLOT_NODISCARD allot_status alloti_compact_read(const allot_heap *heap, uint32_t segment,
-                                                 const uint32_t *owners, compact_map *out);
+                                                 compact_map *out);
+void alloti_compact_map_fini(compact_map *map);
 
 /**
- * The cheapest window of `size` bytes in a segment; *best is replaced if it is cheaper than that.
- * O(ranges).
+ * The cheapest window of `size` bytes, whose begin is a multiple of `align`; *best is replaced if
+ * there is one that is cheaper. O(ranges).
  */
 void alloti_compact_find(const compact_map *map, uint32_t segment, uint64_t size, uint64_t align,
                          compact_window *best);

@@ -20,7 +20,7 @@
 
 /* ---- checking ---- */
 
-static allot_status check(const allot_request *request, bool is_fixed)
+allot_status alloti_request_check(const allot_request *request, bool is_fixed)
 {
     if (request->size == 0) {
         return alloti_fail(ALLOT_STATUS_INVALID, "a block has at least one byte");
@@ -40,8 +40,7 @@ static allot_status check(const allot_request *request, bool is_fixed)
     return ALLOT_STATUS_OK;
 }
 
-/** Size and alignment of the range that a request needs. */
-static allot_status measure(const allot_heap *heap, uint32_t pool, heap_ask *ask)
+allot_status alloti_ask_measure(const allot_heap *heap, uint32_t pool, heap_ask *ask)
 {
     const uint64_t zone = heap->red_zone;
     ask->align = ask->request.align;
@@ -77,7 +76,7 @@ static allot_status prepare(allot_heap *heap, heap_ask *ask)
     uint32_t pool = 0;
     allot_status status = alloti_pool_find(heap, ask->request.pool, &pool);
     if (status == ALLOT_STATUS_OK) {
-        status = measure(heap, pool, ask);
+        status = alloti_ask_measure(heap, pool, ask);
     }
     return status == ALLOT_STATUS_OK
                ? alloti_arena_get(heap, pool, ask->request.stream, &ask->arena)
@@ -120,6 +119,13 @@ void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t index)
     block->is_pending = false;
     atomic_store_explicit(&block->used_at, atomic_load_explicit(&heap->ticks, memory_order_relaxed),
                           memory_order_relaxed);
+}
+
+void alloti_forget_place(allot_heap *heap, const heap_ask *ask, uint32_t index)
+{
+    alloti_fill_block(heap, ask, index);
+    heap->arenas[ask->arena]->block_count++;
+    alloti_pending_undo(heap, index);
 }
 
 /** The range that was found becomes a block and is handed out; nothing is left of it on failure. */
@@ -207,7 +213,7 @@ static allot_status alloc(allot_heap *heap, const allot_request *request, uint64
     heap_ask ask = {0};
     allot_status status = alloti_options_take(request, sizeof ask.request, &ask.request);
     if (status == ALLOT_STATUS_OK) {
-        status = check(&ask.request, (bits & BLOCK_FIXED) != 0);
+        status = alloti_request_check(&ask.request, (bits & BLOCK_FIXED) != 0);
     }
     if (status == ALLOT_STATUS_OK) {
         status = alloti_heap_check_fork(heap);

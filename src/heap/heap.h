@@ -241,6 +241,7 @@ struct allot_heap {
     _Atomic bool is_recording;        /**< Fronts are not used then. Relaxed: a hint. */
     /** Rungs COMPACT and SPILL, set by those areas: make room for a request of an arena.
      * ALLOT_STATUS_OK if something changed, ALLOT_STATUS_FRAGMENTED if not. NULL: none. */
+    double compact_cost_max; /**< Of the rung: see compact.h. */
     allot_status (*compact)(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align);
     allot_status (*spill)(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align);
 };

@@ -57,7 +57,8 @@ static bool is_no_room(allot_status status)
            status == ALLOT_STATUS_BUDGET;
 }
 
-allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost, const heap_ask *ask)
+allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
+                               const heap_ask *ask)
 {
     heap_block *const block = heap_block_at(heap, index);
     const uint64_t address = heap->segments[ask->segment].address + ask->range.offset + ask->lead;
@@ -118,9 +119,7 @@ static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghos
         alloti_block_end_move(heap_block_at(heap, index));
     }
     if (status != ALLOT_STATUS_OK) {
-        alloti_fill_block(heap, ask, ghost);
-        heap->arenas[ask->arena]->block_count++;
-        alloti_pending_undo(heap, ghost);
+        alloti_forget_place(heap, ask, ghost);
     }
     return status;
 }

@@ -70,7 +70,8 @@ static allot_status build_events(const making *m)
 
 /* ---- segments ---- */
 
-/** The block that a range is of; NULL for a free one, and for blocks in a front: nobody has them. */
+/** The block that a range is of; NULL for a free one, and for blocks in a front: nobody has them.
+ */
 static const heap_block *owner_of(const allot_heap *heap, const heap_segment *segment, uint32_t id)
 {
     if (space_is_free(segment->space, id)) {

@@ -4,7 +4,7 @@
  * with the bytes of each block checked where the device has bytes, and all invariants after each
  * step.
  */
-#include <allot/heap.h>
+#include <allot/compact.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,11 +269,14 @@ static void end(program *p)
     allot_device_destroy(p->device);
 }
 
-static void run(const char *device, const allot_heap_options *options)
+static void run(const char *device, const allot_heap_options *options, bool compacts)
 {
     static program p;
     if (!begin(&p, device, options)) {
         return;
+    }
+    if (compacts) {
+        CHECK_OK(allot_compact_attach(p.heap, NULL));
     }
     for (int i = 0; i < STEPS; i++) {
         step(&p);
@@ -291,7 +294,7 @@ static void run_all(const char *device, allot_heap_options options)
     options.reserve_size = UINT64_C(256) << 20;
     for (int i = 0; i <= ALLOT_SPACE_STRATEGY_ADAPTIVE; i++) {
         options.strategy = (allot_space_strategy)i;
-        run(device, &options);
+        run(device, &options, options.limit != 0);
     }
 }
 
@@ -325,6 +328,11 @@ static void host_virtual_memory_keeps_all_bytes(void)
     run_all("host,memory:96MiB", (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL});
 }
 
+static void heaps_that_compact_keep_all_bytes(void)
+{
+    run_all("host,memory:96MiB", (allot_heap_options){.limit = 24 << 20});
+}
+
 static void debug_heaps_keep_all_bytes(void)
 {
     run_all("host,memory:96MiB", (allot_heap_options){.is_debug = true});
@@ -343,6 +351,7 @@ static const check_test tests[] = {
     {"soft_limits_keep_all_invariants", soft_limits_keep_all_invariants},
     {"host_segments_keep_all_bytes", host_segments_keep_all_bytes},
     {"host_virtual_memory_keeps_all_bytes", host_virtual_memory_keeps_all_bytes},
+    {"heaps_that_compact_keep_all_bytes", heaps_that_compact_keep_all_bytes},
     {"debug_heaps_keep_all_bytes", debug_heaps_keep_all_bytes},
     {"scrubbing_heaps_keep_all_bytes", scrubbing_heaps_keep_all_bytes},
 };

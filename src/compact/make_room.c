@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making room for one request: the cheapest window (window.h) is cleared by moving its blocks to
+ * free ranges outside. Where a block would be placed in the window itself, that place is kept aside
+ * until the window is clear, so that the next attempt goes elsewhere.
+ */
+#include <allot/compact.h>
+#include <stdlib.h>
+
+#include "compact/window.h"
+#include "core/array.h"
+#include "core/options.h"
+#include "core/size_math.h"
+#include "heap/alloc.h"
+#include "heap/arena.h"
+#include "heap/block.h"
+#include "heap/front.h"
+#include "heap/move.h"
+#include "heap/pending.h"
+#include "heap/pool.h"
+
+/** A request that room is made for. */
+typedef struct room {
+    allot_heap *heap;
+    uint32_t arena;
+    uint64_t size;
+    uint64_t align;
+    uint64_t moved;
+    allot_range *aside; /**< Places in the window that are kept. [aside_count] */
+    uint64_t aside_count;
+    uint64_t aside_capacity;
+} room;
+
+/* ---- planning ---- */
+
+/** The cheapest window of the arena. */
+static allot_status find_window(const room *r, compact_window *out)
+{
+    const heap_arena *const arena = r->heap->arenas[r->arena];
+    compact_map map = {0};
+    allot_status status = ALLOT_STATUS_OK;
+    out->cost = UINT64_MAX;
+    for (uint32_t i = 0; i < arena->count && status == ALLOT_STATUS_OK; i++) {
+        const uint32_t segment = arena->segments[i];
+        if ((r->heap->segments[segment].address & (r->align - 1)) != 0) {
+            continue;
+        }
+        status = alloti_compact_read(r->heap, segment, &map);
+        if (status == ALLOT_STATUS_OK) {
+            alloti_compact_find(&map, segment, r->size, r->align, out);
+        }
+    }
+    alloti_compact_map_fini(&map);
+    return status;
+}
+
+/* ---- moving ---- */
+
+static bool is_inside(const compact_window *window, uint32_t segment, const allot_range *range)
+{
+    return segment == window->segment && range->offset < window->end &&
+           range->offset + range->size > window->begin;
+}
+
+/** A place for a block outside the window, in what the heap holds. */
+static allot_status place_outside(room *r, const compact_window *window, heap_ask *ask)
+{
+    for (;;) {
+        allot_status status = alloti_array_reserve(&r->aside, &r->aside_capacity,
+                                                   r->aside_count + 1, sizeof *r->aside);
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_place_in(r->heap, r->arena, ask, HEAP_BOUND_NONE);
+        }
+        if (status != ALLOT_STATUS_OK || !is_inside(window, ask->segment, &ask->range)) {
+            return status;
+        }
+        r->aside[r->aside_count++] = ask->range;
+    }
+}
+
+/** Move one block out of the window. */
+static allot_status move_out(room *r, const compact_window *window, uint32_t index)
+{
+    allot_heap *const heap = r->heap;
+    heap_block *const block = heap_block_at(heap, index);
+    uint32_t ghost = 0;
+    allot_status status = alloti_block_take(heap, &ghost);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap_ask ask = alloti_ask_like(heap, index, block->requested);
+    ask.arena = block->arena;
+    status = alloti_ask_measure(heap, heap->arenas[block->arena]->pool, &ask);
+    if (status == ALLOT_STATUS_OK) {
+        status = place_outside(r, window, &ask);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        alloti_block_put(heap, ghost);
+        return status;
+    }
+    if (!alloti_block_begin_move(block)) {
+        status = alloti_fail(ALLOT_STATUS_BUSY, "a block was pinned meanwhile");
+    } else {
+        const uint64_t size = block->size;
+        status = alloti_block_move(heap, index, ghost, &ask);
+        alloti_block_end_move(block);
+        r->moved += status == ALLOT_STATUS_OK ? size : 0;
+    }
+    if (status != ALLOT_STATUS_OK) {
+        alloti_forget_place(heap, &ask, ghost);
+    }
+    return status;
+}
+
+static allot_status clear_window(room *r, const compact_window *window)
+{
+    compact_map map = {0};
+    allot_status status = alloti_compact_read(r->heap, window->segment, &map);
+    for (uint64_t i = 0; i < map.count && status == ALLOT_STATUS_OK; i++) {
+        const compact_item *const item = &map.items[i];
+        const allot_range range = {.offset = item->offset, .size = item->size};
+        if (item->block != ALLOT_NONE && is_inside(window, window->segment, &range)) {
+            status = move_out(r, window, item->block);
+        }
+    }
+    alloti_compact_map_fini(&map);
+    return status;
+}
+
+/** Give the places that were kept aside back. */
+static allot_status end_aside(room *r, uint32_t segment)
+{
+    allot_status first = ALLOT_STATUS_OK;
+    for (uint64_t i = 0; i < r->aside_count; i++) {
+        const allot_status status =
+            alloti_segment_give_back(r->heap, segment, r->aside[i].id, r->aside[i].size);
+        first = first == ALLOT_STATUS_OK ? status : first;
+    }
+    free(r->aside);
+    return first;
+}
+
+static allot_status make_room(room *r, double cost_max)
+{
+    compact_window window;
+    allot_status status = find_window(r, &window);
+    if (status != ALLOT_STATUS_OK || window.cost == 0) {
+        return status;
+    }
+    if (window.cost == UINT64_MAX ||
+        (cost_max > 0 && (double)window.cost > cost_max * (double)r->size)) {
+        return alloti_fail(ALLOT_STATUS_FRAGMENTED,
+                           "no range can be cleared of blocks that may move");
+    }
+    status = clear_window(r, &window);
+    const allot_status ended = end_aside(r, window.segment);
+    return status == ALLOT_STATUS_OK ? ended : status;
+}
+
+/* ---- calls ---- */
+
+/** The rung of the ladder. */
+static allot_status rung(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align)
+{
+    room r = {.heap = heap, .arena = arena, .size = size, .align = align};
+    const allot_status status = make_room(&r, heap->compact_cost_max);
+    return status == ALLOT_STATUS_BUSY ? ALLOT_STATUS_FRAGMENTED : status;
+}
+
+allot_status allot_compact_attach(allot_heap *heap, const allot_compact_options *options)
+{
+    allot_compact_options taken;
+    allot_status status = alloti_options_take(options, sizeof taken, &taken);
+    if (status == ALLOT_STATUS_OK && !(taken.cost_max >= 0)) {
+        status = alloti_fail(ALLOT_STATUS_INVALID, "a cost of %g: 0 or more", taken.cost_max);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_heap_enter(heap);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap->compact = rung;
+    heap->compact_cost_max = taken.cost_max;
+    return heap_leave(heap, status);
+}
+
+static allot_status make_room_for(allot_heap *heap, const allot_request *request, uint64_t *moved)
+{
+    heap_ask ask = {.request = *request};
+    uint32_t pool = 0;
+    allot_status status = alloti_pool_find(heap, request->pool, &pool);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_ask_measure(heap, pool, &ask);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_arena_get(heap, pool, request->stream, &ask.arena);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        (void)alloti_front_flush_all(heap);
+        status = alloti_pending_collect(heap);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    room r = {.heap = heap, .arena = ask.arena, .size = ask.size, .align = ask.align};
+    status = make_room(&r, 0);
+    if (moved != NULL) {
+        *moved = r.moved;
+    }
+    return status;
+}
+
+allot_status allot_compact_make_room(allot_heap *heap, const allot_request *request,
+                                     uint64_t *moved)
+{
+    allot_request taken;
+    allot_status status = alloti_options_take(request, sizeof taken, &taken);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_request_check(&taken, false);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_heap_enter(heap);
+    }
+    return status == ALLOT_STATUS_OK ? heap_leave(heap, make_room_for(heap, &taken, moved))
+                                     : status;
+}
