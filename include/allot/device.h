@@ -11,7 +11,8 @@
  *
  * Thread-safe: several threads may call for one device at once; destroying it is not. After fork()
  * every call in the child returns ALLOT_STATUS_FORKED, and allot_device_destroy() only frees host
- * memory: the child opens a device of its own.
+ * memory: the child opens a device of its own. Drivers of GPUs do not bear that: where one was
+ * started before fork(), opening a device returns ALLOT_STATUS_FORKED too.
  */
 #ifndef ALLOT_DEVICE_H
 #define ALLOT_DEVICE_H
@@ -87,7 +88,8 @@ typedef struct allot_backend_probe_result {
  *
  * @return ALLOT_STATUS_OK if it can be used; ALLOT_STATUS_UNSUPPORTED where its library, its driver
  *         or a function of it is missing; ALLOT_STATUS_VERSION for a driver that is too old;
- *         ALLOT_STATUS_NOT_FOUND if it has no device. *out says why in each case. Thread-safe.
+ *         ALLOT_STATUS_NOT_FOUND if it has no device; ALLOT_STATUS_FORKED in a child whose parent
+ *         started the driver. *out says why in each case. Thread-safe.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_backend_probe(allot_backend backend,
                                                            allot_backend_probe_result *out);
@@ -138,7 +140,7 @@ typedef struct allot_device_info {
     /** Bytes from which on moving pages is cheaper than copying them; measured when opened. */
     uint64_t page_move_min;
     uint64_t copy_bytes_per_s; /**< Copying within the device, measured or modelled; 0: unknown. */
-    uint64_t copy_latency_ns;  /**< Of one copy. */
+    uint64_t copy_latency_ns;  /**< Of one copy; 0: unknown. */
     bool is_host_accessible;   /**< Addresses are pointers of this process. */
     bool has_bytes;            /**< Memory keeps what is written to it. */
     bool has_async_alloc;      /**< allot_device_alloc_async() is the device's own. */

@@ -3,6 +3,7 @@
  * What is said of a driver that is absent, too old, incomplete or without a device; one form a run,
  * as the environment says.
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -48,7 +49,8 @@ static void what_a_driver_lacks_is_not_offered(void)
     allot_device *device = NULL;
     allot_device_info info = {0};
     allot_devptr base = {0};
-    if (strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+    if (strstr(getenv("EXPECTED_TEXT"), "CUDA 11.0") == NULL ||
+        strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
         return;
     }
     REQUIRE_OK(allot_device_open("cuda", &device));
@@ -56,6 +58,36 @@ static void what_a_driver_lacks_is_not_offered(void)
     CHECK_EQ(info.granule, 0);
     CHECK(!info.has_async_alloc && !info.has_batch_copy);
     CHECK_EQ(allot_device_reserve(device, 1 << 21, &base), ALLOT_STATUS_UNSUPPORTED);
+    allot_device_destroy(device);
+}
+
+/** In the form of CUDA 12.8, or one by one where the driver has no batches or refuses them. */
+static void batches_copy_all_whatever_the_driver_has(void)
+{
+    enum { COUNT = 1200 };
+    static uint64_t from[COUNT];
+    static uint64_t to[COUNT];
+    static allot_copy copies[COUNT];
+    static const allot_stream stream = {16};
+    const char *const expected = getenv("EXPECTED_BATCHES");
+    allot_device *device = NULL;
+    if (strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+        return;
+    }
+    REQUIRE_OK(allot_device_open("cuda", &device));
+    for (size_t i = 0; i < COUNT; i++) {
+        from[i] = i + 1;
+        copies[i] = (allot_copy){{(uintptr_t)&to[COUNT - 1 - i]}, {(uintptr_t)&from[i]}, 8};
+    }
+    CHECK_OK(allot_device_copy_batch(device, stream, copies, COUNT));
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK_EQ(to[i], COUNT - i);
+    }
+    if (expected != NULL) {
+        const unsigned *const batches = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "double_batches");
+        REQUIRE(batches != NULL);
+        CHECK_EQ(*batches, strtoul(expected, NULL, 10));
+    }
     allot_device_destroy(device);
 }
 
@@ -87,6 +119,7 @@ static void a_child_process_is_refused(void)
 static const check_test TESTS[] = {
     {"the_reason_is_told", the_reason_is_told},
     {"what_a_driver_lacks_is_not_offered", what_a_driver_lacks_is_not_offered},
+    {"batches_copy_all_whatever_the_driver_has", batches_copy_all_whatever_the_driver_has},
     {"a_child_process_is_refused", a_child_process_is_refused},
 };
 CHECK_MAIN(TESTS)
