@@ -156,7 +156,8 @@ typedef struct allot_request {
  * @param[out] out  Untouched on failure.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID for a size of 0, a wrong alignment, flag, or pool;
  *         ALLOT_STATUS_FRAGMENTED if enough bytes are free but no range is, ALLOT_STATUS_BUDGET if
- * a limit forbids more, ALLOT_STATUS_DEVICE_MEMORY if the device has no more, each after the whole
+ * a limit forbids more (of a request that is above a limit by itself at once, with nothing dropped
+ * or given back for it), ALLOT_STATUS_DEVICE_MEMORY if the device has no more, each after the whole
  * ladder and with what it did in the detail text and allot_heap_get_failure();
  *         ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_BACKEND.
  * The caller owns the block and releases it with allot_heap_free().
@@ -330,8 +331,10 @@ typedef struct allot_heap_failure {
     uint64_t size_allocated;
     uint64_t size_free;                /**< Reserved and in no block. */
     uint64_t size_free_largest;        /**< Largest range of the request's own pool. */
+    uint64_t size_free_elsewhere;      /**< Of size_free, what other pools have. */
     uint64_t size_pending;             /**< Freed and waiting for a stream. */
     uint64_t limit;                    /**< 0: none. */
+    uint64_t limit_pool;               /**< Of the request's pool; 0: none. */
     uint64_t device_free;              /**< As the device said. */
     uint64_t tried[ALLOT_RUNG_COUNT];  /**< Times that each rung was tried. */
     uint64_t gained[ALLOT_RUNG_COUNT]; /**< Bytes that it made free. */

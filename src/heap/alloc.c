@@ -125,7 +125,7 @@ void alloti_forget_place(allot_heap *heap, const heap_ask *ask, uint32_t index)
 {
     alloti_fill_block(heap, ask, index);
     heap->arenas[ask->arena]->block_count++;
-    alloti_pending_undo(heap, index);
+    alloti_place_end(heap, ask, !alloti_pending_undo(heap, index));
 }
 
 /** The range that was found becomes a block and is handed out; nothing is left of it on failure. */
@@ -139,9 +139,10 @@ static allot_status settle(allot_heap *heap, const heap_ask *ask, uint32_t index
         status = alloti_address_map_set(&heap->addresses, block->address, index);
     }
     if (status != ALLOT_STATUS_OK) {
-        alloti_pending_undo(heap, index);
+        alloti_place_end(heap, ask, !alloti_pending_undo(heap, index));
         return status;
     }
+    alloti_place_end(heap, ask, true);
     alloti_count_active(heap, block);
     alloti_count_allocated(heap, block);
     if (block->flags != 0) {
@@ -158,6 +159,7 @@ allot_status alloti_find_room(allot_heap *heap, heap_ask *ask, uint32_t *index)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
+    ask->fresh = ALLOT_NONE;
     status = prepare(heap, ask);
     if (status == ALLOT_STATUS_OK) {
         status = reserve(heap, &ask->request, index);

@@ -15,13 +15,54 @@
 
 /* ---- streams ---- */
 
-allot_status alloti_stream_get(allot_heap *heap, allot_stream stream, uint32_t *out)
+bool alloti_stream_find(const allot_heap *heap, allot_stream stream, uint32_t *out)
 {
     for (uint32_t i = 0; i < heap->stream_count; i++) {
         if (heap->streams[i]->stream.value == stream.value && !heap->streams[i]->is_ended) {
             *out = i;
-            return ALLOT_STATUS_OK;
+            return true;
         }
+    }
+    return false;
+}
+
+/** Whether blocks are still counted for an ended stream, or wait for it. */
+static bool is_needed(const allot_heap *heap, uint32_t stream)
+{
+    if (!heap->streams[stream]->is_ended || heap->streams[stream]->waits_count != 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < heap->arena_count; i++) {
+        const heap_arena *const arena = heap->arenas[i];
+        const bool names_it = arena->stream == stream || arena->meters_stream == stream;
+        if (names_it && (!arena->is_dead || arena->block_count != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** The place of a stream that ended and is forgotten; ALLOT_NONE if there is none. */
+static uint32_t take_ended(allot_heap *heap, allot_stream stream)
+{
+    for (uint32_t i = 0; i < heap->stream_count; i++) {
+        if (!is_needed(heap, i)) {
+            free(heap->streams[i]->waits);
+            *heap->streams[i] = (heap_stream){.stream = stream};
+            return i;
+        }
+    }
+    return ALLOT_NONE;
+}
+
+allot_status alloti_stream_get(allot_heap *heap, allot_stream stream, uint32_t *out)
+{
+    if (alloti_stream_find(heap, stream, out)) {
+        return ALLOT_STATUS_OK;
+    }
+    *out = take_ended(heap, stream);
+    if (*out != ALLOT_NONE) {
+        return ALLOT_STATUS_OK;
     }
     if (heap->stream_count == STREAMS_MAX) {
         return alloti_fail(ALLOT_STATUS_HOST_MEMORY,
@@ -227,41 +268,49 @@ allot_status alloti_arena_release(allot_heap *heap, uint32_t index)
 
 /* ---- a stream that ends ---- */
 
-/** Segments of one arena go to another of the same pool. */
-static allot_status hand_over(allot_heap *heap, uint32_t from, uint32_t to)
+static bool is_of_stream(const heap_arena *arena, uint32_t stream)
+{
+    return arena->stream == stream && !arena->is_dead;
+}
+
+/** The arena that the segments of one go to, with room for them. */
+static allot_status find_heir(allot_heap *heap, uint32_t from, uint32_t *out)
+{
+    const heap_arena *const arena = heap->arenas[from];
+    const allot_status status = alloti_arena_get(heap, arena->pool, (allot_stream){0}, out);
+    return status == ALLOT_STATUS_OK ? alloti_arena_reserve(heap->arenas[*out], arena->count)
+                                     : status;
+}
+
+/** Segments of one arena go to another of the same pool, which has room for them. */
+static void hand_over(allot_heap *heap, uint32_t from, uint32_t to)
 {
     heap_arena *const arena = heap->arenas[from];
     alloti_front_flush(heap, from);
-    const allot_status status = alloti_arena_reserve(heap->arenas[to], arena->count);
-    while (status == ALLOT_STATUS_OK && arena->count != 0) {
+    while (arena->count != 0) {
         const uint32_t segment = arena->segments[arena->count - 1];
-        alloti_arena_remove(heap, segment);
-        alloti_arena_add(heap, to, segment);
+        alloti_segment_move(heap, segment, to);
     }
-    return status;
+    alloti_arena_bury(heap, from);
+    /* Its blocks are used by what its place was made for: the default stream. */
+    arena->stream = heap->arenas[to]->stream;
 }
 
 static allot_status end_stream(allot_heap *heap, uint32_t stream)
 {
+    uint32_t heir = 0;
     allot_status status = alloti_stream_synchronize(heap, stream);
     if (status == ALLOT_STATUS_OK) {
         status = alloti_pending_collect(heap);
     }
-    const allot_stream none = {0};
     for (uint32_t i = 0; i < heap->arena_count && status == ALLOT_STATUS_OK; i++) {
-        heap_arena *const arena = heap->arenas[i];
-        if (arena->stream != stream || arena->is_dead) {
-            continue;
-        }
-        uint32_t heir = 0;
-        status = alloti_arena_get(heap, arena->pool, none, &heir);
-        if (status == ALLOT_STATUS_OK) {
-            status = hand_over(heap, i, heir);
-        }
-        if (status == ALLOT_STATUS_OK) {
-            alloti_arena_bury(heap, i);
-            /* Its blocks are used by what its place was made for: the default stream. */
-            arena->stream = heap->arenas[heir]->stream;
+        status = is_of_stream(heap->arenas[i], stream) ? find_heir(heap, i, &heir) : status;
+    }
+    /* From here on nothing fails: the heirs are there, and have room. */
+    for (uint32_t i = 0; i < heap->arena_count && status == ALLOT_STATUS_OK; i++) {
+        if (is_of_stream(heap->arenas[i], stream)) {
+            status = find_heir(heap, i, &heir);
+            hand_over(heap, i, heir);
         }
     }
     if (status == ALLOT_STATUS_OK) {
@@ -279,10 +328,7 @@ allot_status allot_heap_end_stream(allot_heap *heap, allot_stream stream)
     uint32_t index = 0;
     if (stream.value == 0) {
         status = alloti_fail(ALLOT_STATUS_INVALID, "the default stream does not end");
-    } else {
-        status = alloti_stream_get(heap, stream, &index);
-    }
-    if (status == ALLOT_STATUS_OK) {
+    } else if (alloti_stream_find(heap, stream, &index)) {
         status = end_stream(heap, index);
     }
     return heap_leave(heap, status);

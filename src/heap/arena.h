@@ -5,7 +5,10 @@
 
 #include "heap/heap.h"
 
-/** Place of a stream, added if it is new. Under the lock. ALLOT_STATUS_HOST_MEMORY. */
+/** Place of a stream that is known and has not ended; false if there is none. Under the lock. */
+bool alloti_stream_find(const allot_heap *heap, allot_stream stream, uint32_t *out);
+
+/** The same, added if it is new. Under the lock. ALLOT_STATUS_HOST_MEMORY. */
 ALLOT_NODISCARD allot_status alloti_stream_get(allot_heap *heap, allot_stream stream,
                                                uint32_t *out);
 void alloti_streams_fini(allot_heap *heap);

@@ -57,6 +57,15 @@ static bool changes_owner(heap_segment *segment, uint32_t owner)
     return segment->has_owners;
 }
 
+allot_status alloti_debug_before_shrinking(allot_heap *heap, const heap_block *block, uint64_t size)
+{
+    if (heap->options.scrub != ALLOT_HEAP_SCRUB_FREE) {
+        return ALLOT_STATUS_OK;
+    }
+    return fill(heap, own_stream(heap, block), range_begin(heap, block) + size, 0,
+                block->size - size);
+}
+
 allot_status alloti_debug_before_use(allot_heap *heap, const heap_block *block)
 {
     heap_segment *const segment = &heap->segments[block->segment];

@@ -9,9 +9,12 @@
  */
 ALLOT_NODISCARD allot_status alloti_debug_before_use(allot_heap *heap, const heap_block *block);
 
-/** A block is about to have `size` bytes where it is: what it gets besides is scrubbed. */
+/** A block is about to have `size` bytes where it is, more than now or fewer: scrubbing of what it
+ * gets, or loses. */
 ALLOT_NODISCARD allot_status alloti_debug_before_growth(allot_heap *heap, const heap_block *block,
                                                         uint64_t size);
+ALLOT_NODISCARD allot_status alloti_debug_before_shrinking(allot_heap *heap,
+                                                           const heap_block *block, uint64_t size);
 
 /** A block is about to be freed: ALLOT_STATUS_MISMATCH if its red zones were written to. Waits for
  * its stream, in debug heaps only. */

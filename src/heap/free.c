@@ -151,9 +151,10 @@ allot_status allot_heap_use(allot_heap *heap, allot_handle handle, allot_stream 
         return status;
     }
     status = alloti_block_find(heap, handle, &index, &word);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_stream_get(heap, stream, &place);
+    if (status != ALLOT_STATUS_OK || (word & BLOCK_DROPPED) != 0) {
+        return heap_leave(heap, status);
     }
+    status = alloti_stream_get(heap, stream, &place);
     if (status == ALLOT_STATUS_OK) {
         status = alloti_pending_use(heap, index, place);
     }

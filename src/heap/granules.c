@@ -27,7 +27,7 @@ static allot_devptr address_of(const allot_heap *heap, const heap_segment *segme
 
 /*
  * Memory that could neither be mapped nor be given back, which takes two failures at once: kept for
- * the next granule, or until the heap is trimmed.
+ * the next granule, or until the heap is trimmed. It is not counted as held.
  */
 
 static allot_status reserve_spare(allot_heap *heap)
@@ -87,6 +87,7 @@ static allot_status map_one(allot_heap *heap, uint32_t index, uint64_t number)
     return ALLOT_STATUS_OK;
 }
 
+/** Back to the device; after a failure it is mapped as before, or, if that fails too, a spare. */
 static allot_status unmap_one(allot_heap *heap, uint32_t index, uint64_t number)
 {
     heap_segment *const segment = &heap->segments[index];
@@ -99,11 +100,17 @@ static allot_status unmap_one(allot_heap *heap, uint32_t index, uint64_t number)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    release_or_keep(heap, memory);
+    status = allot_device_memory_release(heap->device, memory, granule_of(heap));
+    if (status != ALLOT_STATUS_OK) {
+        if (allot_device_map(heap->device, at, memory, granule_of(heap)) == ALLOT_STATUS_OK) {
+            return status;
+        }
+        heap->spares[heap->spare_count++] = memory;
+    }
     segment->granules[number] = (heap_granule){0};
     alloti_segment_let_go(heap, index, granule_of(heap), 1);
     alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_UNMAP, index, at.address, granule_of(heap));
-    return ALLOT_STATUS_OK;
+    return status;
 }
 
 /* ---- growing ---- */
@@ -131,6 +138,8 @@ static allot_status extend(allot_heap *heap, uint32_t index, uint64_t size, uint
             end > segment->size) {
             break;
         }
+        /* What follows may be long enough and lack granules: it stays as long as it is. */
+        end = end < segment->space->capacity ? segment->space->capacity : end;
         const allot_status status = allot_space_set_capacity(segment->space, end);
         if (status != ALLOT_STATUS_OK) {
             return status;
@@ -141,7 +150,8 @@ static allot_status extend(allot_heap *heap, uint32_t index, uint64_t size, uint
     return ALLOT_STATUS_OK;
 }
 
-allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align)
+allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align,
+                                  uint32_t *fresh)
 {
     bool fits = false;
     for (uint32_t i = 0; i < heap->arenas[arena]->count; i++) {
@@ -162,9 +172,8 @@ allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t siz
     if (!alloti_align_up(addresses, granule_of(heap), &addresses)) {
         return alloti_fail(ALLOT_STATUS_DEVICE_MEMORY, "%" PRIu64 " bytes are too many", size);
     }
-    uint32_t fresh = 0;
-    const allot_status status = alloti_segment_create(heap, arena, addresses, align, &fresh);
-    return status == ALLOT_STATUS_OK ? extend(heap, fresh, size, align, &fits) : status;
+    const allot_status status = alloti_segment_create(heap, arena, addresses, align, fresh);
+    return status == ALLOT_STATUS_OK ? extend(heap, *fresh, size, align, &fits) : status;
 }
 
 /* ---- committing ---- */
@@ -172,6 +181,14 @@ allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t siz
 static bool is_mapped(const heap_segment *segment, uint64_t number)
 {
     return segment->granules[number].memory.value != 0;
+}
+
+/** Nothing of [first, end) was mapped for a request yet. */
+static void begin_commit(heap_segment *segment, uint64_t first, uint64_t end)
+{
+    for (uint64_t i = first; i < end; i++) {
+        segment->granules[i].is_fresh = false;
+    }
 }
 
 /** Granules of [first, end) that are not mapped. */
@@ -184,11 +201,16 @@ static uint64_t count_missing(const heap_segment *segment, uint64_t first, uint6
     return missing;
 }
 
-/** End of a commit: what it mapped stays, or goes. What cannot go is free memory of the heap. */
-static void end_commit(allot_heap *heap, uint32_t index, uint64_t first, uint64_t end, bool stays)
+static uint64_t end_of(const allot_heap *heap, uint64_t offset, uint64_t size)
+{
+    return (offset + size + granule_of(heap) - 1) / granule_of(heap);
+}
+
+void alloti_granules_end(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
+                         bool stays)
 {
     heap_segment *const segment = &heap->segments[index];
-    for (uint64_t i = end; i-- > first;) {
+    for (uint64_t i = end_of(heap, offset, size); i-- > offset / granule_of(heap);) {
         const bool is_fresh = segment->granules[i].is_fresh;
         segment->granules[i].is_fresh = false;
         if (is_fresh && !stays && unmap_one(heap, index, i) != ALLOT_STATUS_OK) {
@@ -200,9 +222,10 @@ static void end_commit(allot_heap *heap, uint32_t index, uint64_t first, uint64_
 allot_status alloti_granules_commit(allot_heap *heap, uint32_t index, uint64_t offset,
                                     uint64_t size, heap_bound bound)
 {
-    const heap_segment *const segment = &heap->segments[index];
+    heap_segment *const segment = &heap->segments[index];
     const uint64_t first = offset / granule_of(heap);
-    const uint64_t end = (offset + size + granule_of(heap) - 1) / granule_of(heap);
+    const uint64_t end = end_of(heap, offset, size);
+    begin_commit(segment, first, end);
     const uint64_t missing = count_missing(segment, first, end);
     allot_status status = alloti_segment_may_hold(heap, heap->arenas[segment->arena]->pool,
                                                   missing * granule_of(heap), bound);
@@ -214,7 +237,9 @@ allot_status alloti_granules_commit(allot_heap *heap, uint32_t index, uint64_t o
             status = map_one(heap, index, i);
         }
     }
-    end_commit(heap, index, first, end, status == ALLOT_STATUS_OK);
+    if (status != ALLOT_STATUS_OK) {
+        alloti_granules_end(heap, index, offset, size, false);
+    }
     return status;
 }
 

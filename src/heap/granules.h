@@ -11,12 +11,18 @@
 
 /** As alloti_segment_grow(): a longer space, or further addresses. */
 ALLOT_NODISCARD allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t size,
-                                                  uint64_t align);
+                                                  uint64_t align, uint32_t *fresh);
 
-/** Map what is not mapped of [offset, offset + size): all of it, or nothing has changed. */
+/** Map what is not mapped of [offset, offset + size): all of it, or nothing has changed. To be
+ * followed by alloti_granules_end(). */
 ALLOT_NODISCARD allot_status alloti_granules_commit(allot_heap *heap, uint32_t segment,
                                                     uint64_t offset, uint64_t size,
                                                     heap_bound bound);
+
+/** End of what a commit of this range began: what it mapped stays, or goes. What cannot go is free
+ * memory of the heap. */
+void alloti_granules_end(allot_heap *heap, uint32_t segment, uint64_t offset, uint64_t size,
+                         bool stays);
 
 /** Let the space end at the last granule that is mapped. */
 void alloti_granules_settle(allot_heap *heap, uint32_t segment);

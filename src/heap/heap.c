@@ -18,7 +18,8 @@
 #include "heap/record.h"
 #include "heap/trim.h"
 
-enum { GRANULE_DEFAULT = 512 };
+/* What the device refuses as often as RELEASE_ATTEMPTS stays with it: there is nobody to tell. */
+enum { GRANULE_DEFAULT = 512, RELEASE_ATTEMPTS = 3 };
 
 #define SEGMENT_SIZE_DEFAULT (UINT64_C(64) << 20)
 
@@ -171,23 +172,24 @@ static void keep_first(allot_status *first, allot_status status)
     *first = *first == ALLOT_STATUS_OK ? status : *first;
 }
 
-/** Give everything back. What the device refuses stays with it: there is nobody to tell. */
-static void release_memory(allot_heap *heap)
+/** Give back what the heap has still. */
+static allot_status release_memory(allot_heap *heap)
 {
     allot_status first = ALLOT_STATUS_OK;
     for (uint32_t i = 0; i < heap->stream_count; i++) {
         keep_first(&first, alloti_stream_synchronize(heap, i));
+        alloti_pending_forget(heap, i);
     }
     for (uint32_t i = 0; i < heap->segment_count; i++) {
         if (heap->segments[i].address != 0) {
-            keep_first(&first, alloti_segment_abandon(heap, i));
+            const allot_status status = alloti_segment_abandon(heap, i);
+            heap->segments[i].address = status == ALLOT_STATUS_OK ? 0 : heap->segments[i].address;
+            keep_first(&first, status);
         }
     }
     keep_first(&first, alloti_granules_release_spares(heap));
-    for (uint32_t i = 0; i < heap->stream_count; i++) {
-        alloti_pending_forget(heap, i);
-    }
-    alloti_events_fini(heap);
+    keep_first(&first, alloti_events_release(heap));
+    return first;
 }
 
 void allot_heap_destroy(allot_heap *heap)
@@ -199,7 +201,8 @@ void allot_heap_destroy(allot_heap *heap)
         if (heap->options.leak != NULL) {
             tell_leaks(heap);
         }
-        release_memory(heap);
+        for (int i = 0; i < RELEASE_ATTEMPTS && release_memory(heap) != ALLOT_STATUS_OK; i++) {
+        }
     }
     alloti_record_fini(heap);
     alloti_drop_fini(heap);

@@ -116,7 +116,7 @@ typedef struct heap_stream {
 
 typedef struct heap_granule {
     allot_memory memory; /**< 0: nothing is mapped. */
-    bool is_fresh;       /**< Mapped by the commit that goes on. */
+    bool is_fresh;       /**< Mapped for the request that goes on. */
 } heap_granule;
 
 typedef struct heap_segment {
@@ -223,7 +223,7 @@ struct allot_heap {
     allot_memory *spares; /**< Granules that are mapped nowhere: see granules.c. */
     uint64_t spares_capacity;
     uint64_t spare_count;
-    uint32_t give_back; /**< Blocks that could not be given back for lack of host memory. */
+    uint32_t give_back; /**< Freed blocks that could not be given back yet: first of a list. */
 
     uint64_t held; /**< Bytes from the device. */
     heap_meters meters;

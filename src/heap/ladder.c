@@ -9,6 +9,7 @@
 #include "heap/drop.h"
 #include "heap/front.h"
 #include "heap/pending.h"
+#include "heap/pool.h"
 #include "heap/record.h"
 #include "heap/trim.h"
 
@@ -47,8 +48,7 @@ const char *allot_rung_text(allot_rung rung)
 typedef struct climb {
     uint64_t tried[ALLOT_RUNG_COUNT];
     uint64_t gained[ALLOT_RUNG_COUNT];
-    bool is_budget;    /**< A limit of the caller stood in the way of growing. */
-    uint64_t free_now; /**< Free bytes, for what a rung gained. */
+    bool is_budget; /**< A limit of the caller stood in the way of growing. */
 } climb;
 
 static uint64_t bytes_free(const allot_heap *heap)
@@ -98,9 +98,15 @@ static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bou
 {
     allot_status status = alloti_place_in(heap, ask->arena, ask, bound);
     if (goes_on(status)) {
-        status = alloti_segment_grow(heap, ask->arena, ask->size, ask->align, bound);
+        uint32_t fresh = ALLOT_NONE;
+        status = alloti_segment_grow(heap, ask->arena, ask->size, ask->align, bound, &fresh);
         if (status == ALLOT_STATUS_OK) {
             status = alloti_place_in(heap, ask->arena, ask, bound);
+        }
+        if (status == ALLOT_STATUS_OK) {
+            ask->fresh = fresh;
+        } else {
+            alloti_segment_undo_growth(heap, ask->arena, fresh);
         }
     }
     state->is_budget = status == ALLOT_STATUS_BUDGET;
@@ -112,7 +118,16 @@ static allot_status rung_grow_soft(allot_heap *heap, heap_ask *ask, climb *state
     return grow(heap, ask, state, HEAP_BOUND_SOFT);
 }
 
-/** Drop blocks of a kind one by one, searching after each that is free at once. */
+/** Search the request's own stream's memory, then that of streams that are idle. */
+static allot_status search_all(allot_heap *heap, heap_ask *ask)
+{
+    const allot_status status = search(heap, ask);
+    return goes_on(status)
+               ? alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false)
+               : status;
+}
+
+/** Drop blocks of a kind one by one, searching after each. */
 static allot_status drop_until_it_fits(allot_heap *heap, heap_ask *ask, uint32_t flag)
 {
     for (;;) {
@@ -121,7 +136,7 @@ static allot_status drop_until_it_fits(allot_heap *heap, heap_ask *ask, uint32_t
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
-        status = size == 0 ? ALLOT_STATUS_FRAGMENTED : search(heap, ask);
+        status = size == 0 ? ALLOT_STATUS_FRAGMENTED : search_all(heap, ask);
         if (size == 0 || !goes_on(status)) {
             return status;
         }
@@ -147,7 +162,7 @@ static allot_status rung_compact(allot_heap *heap, heap_ask *ask, climb *state)
         return ALLOT_STATUS_FRAGMENTED;
     }
     const allot_status status = heap->compact(heap, ask->arena, ask->size, ask->align);
-    return status == ALLOT_STATUS_OK ? search(heap, ask) : status;
+    return status == ALLOT_STATUS_OK ? search_all(heap, ask) : status;
 }
 
 static allot_status rung_spill(allot_heap *heap, heap_ask *ask, climb *state)
@@ -157,7 +172,7 @@ static allot_status rung_spill(allot_heap *heap, heap_ask *ask, climb *state)
         return ALLOT_STATUS_FRAGMENTED;
     }
     const allot_status status = heap->spill(heap, ask->arena, ask->size, ask->align);
-    return status == ALLOT_STATUS_OK ? search(heap, ask) : status;
+    return status == ALLOT_STATUS_OK ? search_all(heap, ask) : status;
 }
 
 static allot_status rung_grow(allot_heap *heap, heap_ask *ask, climb *state)
@@ -250,14 +265,44 @@ static allot_status climb_one(allot_heap *heap, heap_ask *ask, climb *state, siz
     return status;
 }
 
+/** Lock the heap. While it was unlocked the request's pool may have been destroyed, or its stream
+ * have ended. */
+static allot_status enter(allot_heap *heap, heap_ask *ask)
+{
+    allot_status status = alloti_heap_enter(heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    uint32_t pool = 0;
+    status = alloti_pool_find(heap, ask->request.pool, &pool);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_arena_get(heap, pool, ask->request.stream, &ask->arena);
+    }
+    return status == ALLOT_STATUS_OK ? status : heap_leave(heap, status);
+}
+
+/** Whether a rung is of use: nothing is taken from others for what no limit allows. */
+static bool is_of_use(const allot_heap *heap, const heap_ask *ask, climb *state, size_t rung)
+{
+    if (rung < ALLOT_RUNG_GROW_SOFT ||
+        !alloti_segment_is_too_large(heap, heap->arenas[ask->arena]->pool, ask->size)) {
+        return true;
+    }
+    state->is_budget = true;
+    return false;
+}
+
 /** All rungs but PRESSURE. On success the lock is held. */
 static allot_status climb_all(allot_heap *heap, heap_ask *ask, climb *state)
 {
     allot_status status = ALLOT_STATUS_FRAGMENTED;
     for (size_t rung = 0; rung < sizeof RUNGS / sizeof RUNGS[0] && goes_on(status); rung++) {
-        const allot_status entered = alloti_heap_enter(heap);
+        const allot_status entered = enter(heap, ask);
         if (entered != ALLOT_STATUS_OK) {
             return entered;
+        }
+        if (!is_of_use(heap, ask, state, rung)) {
+            return heap_leave(heap, ALLOT_STATUS_BUDGET);
         }
         status = climb_one(heap, ask, state, rung);
         if (status == ALLOT_STATUS_OK) {
@@ -271,16 +316,22 @@ static allot_status climb_all(allot_heap *heap, heap_ask *ask, climb *state)
 
 /* ---- refusing ---- */
 
-static uint64_t largest_of_pool(const allot_heap *heap, uint32_t pool)
+/** Free bytes of a pool, and its largest free range. */
+static void measure_pool(const allot_heap *heap, uint32_t pool, uint64_t *size_free,
+                         uint64_t *largest)
 {
-    uint64_t largest = 0;
+    *size_free = *largest = 0;
     for (uint32_t i = 0; i < heap->arena_count; i++) {
         const heap_arena *const arena = heap->arenas[i];
         for (uint32_t j = 0; arena->pool == pool && j < arena->count; j++) {
-            largest = arena->largest[j] > largest ? arena->largest[j] : largest;
+            const heap_segment *const segment = &heap->segments[arena->segments[j]];
+            *size_free += segment->held - segment->active;
+            *largest = arena->largest[j] > *largest ? arena->largest[j] : *largest;
         }
     }
-    return largest;
+    if (*largest > *size_free) {
+        *largest = *size_free; /* addresses that are not mapped are not free bytes */
+    }
 }
 
 static allot_status fill_failure(allot_heap *heap, const heap_ask *ask, const climb *state)
@@ -298,18 +349,18 @@ static allot_status fill_failure(allot_heap *heap, const heap_ask *ask, const cl
         .size_reserved = heap->held,
         .size_allocated = heap_meter_get(&heap->meters.allocated_bytes),
         .size_free = bytes_free(heap),
-        .size_free_largest = largest_of_pool(heap, pool),
         .size_pending = heap_meter_get(&heap->meters.active_bytes) -
                         heap_meter_get(&heap->meters.allocated_bytes),
         .limit = heap->options.limit,
+        .limit_pool = heap->pools[pool]->limit,
         .device_free = device_free,
     };
     memcpy(failure->tried, state->tried, sizeof failure->tried);
     memcpy(failure->gained, state->gained, sizeof failure->gained);
-    if (failure->size_free_largest > failure->size_free) {
-        failure->size_free_largest = failure->size_free; /* unmapped addresses are not free bytes */
-    }
-    if (failure->size_free >= ask->size) {
+    uint64_t of_pool = 0;
+    measure_pool(heap, pool, &of_pool, &failure->size_free_largest);
+    failure->size_free_elsewhere = failure->size_free > of_pool ? failure->size_free - of_pool : 0;
+    if (of_pool >= ask->size) {
         failure->status = ALLOT_STATUS_FRAGMENTED;
     } else {
         failure->status = state->is_budget ? ALLOT_STATUS_BUDGET : ALLOT_STATUS_DEVICE_MEMORY;
@@ -333,6 +384,19 @@ static void write_gains(const allot_heap_failure *failure, char *text, size_t si
     }
 }
 
+/** The limits that are set, as text: "; limit 2.0 GiB". */
+static void write_limits(const allot_heap_failure *failure, char *text, size_t size)
+{
+    char heap[ALLOT_SIZE_TEXT_MAX];
+    char pool[ALLOT_SIZE_TEXT_MAX];
+    (void)allot_size_format(failure->limit, heap);
+    (void)allot_size_format(failure->limit_pool, pool);
+    (void)snprintf(text, size, "%s%s%s%s", failure->limit == 0 ? "" : "; limit ",
+                   failure->limit == 0 ? "" : heap,
+                   failure->limit_pool == 0 ? "" : "; limit of the pool ",
+                   failure->limit_pool == 0 ? "" : pool);
+}
+
 static allot_status refuse(allot_heap *heap, const heap_ask *ask, const climb *state)
 {
     allot_status status = alloti_heap_enter(heap);
@@ -344,19 +408,21 @@ static allot_status refuse(allot_heap *heap, const heap_ask *ask, const climb *s
     const allot_heap_failure failure = heap->failure;
     pthread_mutex_unlock(&heap->mutex);
     char gains[512];
-    char sizes[6][ALLOT_SIZE_TEXT_MAX];
+    char limits[96];
+    char sizes[7][ALLOT_SIZE_TEXT_MAX];
     write_gains(&failure, gains, sizeof gains);
+    write_limits(&failure, limits, sizeof limits);
     return alloti_fail(status,
                        "asked %s aligned to %" PRIu64
                        ": %s are reserved, %s allocated, %s wait for streams, "
-                       "%s are free in ranges of at most %s; the limit is %s%s",
+                       "%s are free, %s of it in other pools, the rest in ranges of at most %s%s%s",
                        allot_size_format(failure.request.size, sizes[0]), ask->align,
                        allot_size_format(failure.size_reserved, sizes[1]),
                        allot_size_format(failure.size_allocated, sizes[2]),
                        allot_size_format(failure.size_pending, sizes[3]),
                        allot_size_format(failure.size_free, sizes[4]),
-                       allot_size_format(failure.size_free_largest, sizes[5]),
-                       failure.limit == 0 ? "the device's" : "set", gains);
+                       allot_size_format(failure.size_free_elsewhere, sizes[5]),
+                       allot_size_format(failure.size_free_largest, sizes[6]), limits, gains);
 }
 
 allot_status alloti_ladder_climb(allot_heap *heap, heap_ask *ask)

@@ -53,16 +53,18 @@ void alloti_event_put(allot_heap *heap, allot_event event)
     heap->events[heap->event_count++] = event;
 }
 
-void alloti_events_fini(allot_heap *heap)
+allot_status alloti_events_release(allot_heap *heap)
 {
-    allot_status worst = ALLOT_STATUS_OK;
     while (heap->event_count != 0) {
         const allot_status status =
-            allot_device_event_destroy(heap->device, heap->events[--heap->event_count]);
-        worst = status == ALLOT_STATUS_OK ? worst : status;
+            allot_device_event_destroy(heap->device, heap->events[heap->event_count - 1]);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+        heap->event_count--;
+        heap->event_made--;
     }
-    /* Nobody is left to tell: the heap is being destroyed. */
-    (void)worst;
+    return ALLOT_STATUS_OK;
 }
 
 /* ---- uses ---- */
@@ -208,19 +210,32 @@ static allot_status add_waits(allot_heap *heap, uint32_t index, uint64_t count)
 
 /* ---- giving back ---- */
 
-/** The memory of a block is free again; nothing has changed after a failure. */
+/** A block that waits for nothing any more, but could not be given back: tried again later. */
+static void give_back_later(allot_heap *heap, uint32_t index)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    block->is_pending = true;
+    block->next = heap->give_back;
+    heap->give_back = index;
+}
+
+/** The memory of a block is free again, or will be when there is host memory; nothing has changed
+ * after a failure. */
 static allot_status give_back(allot_heap *heap, uint32_t index)
 {
     heap_block *const block = heap_block_at(heap, index);
-    allot_status status = alloti_debug_before_reuse(heap, block);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_segment_give_back(heap, block->segment, block->range, block->size);
-    }
+    const allot_status status = alloti_debug_before_reuse(heap, block);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
     if (!block->is_pending) {
         alloti_record_block(heap, ALLOT_EVENT_FREE_REQUESTED, block);
+    }
+    if (alloti_segment_give_back(heap, block->segment, block->range, block->size) !=
+        ALLOT_STATUS_OK) {
+        /* Its bytes may be overwritten already: it cannot be as it was. */
+        give_back_later(heap, index);
+        return ALLOT_STATUS_OK;
     }
     alloti_record_block(heap, ALLOT_EVENT_FREE_COMPLETED, block);
     alloti_count_inactive(heap, block);
@@ -229,14 +244,6 @@ static allot_status give_back(allot_heap *heap, uint32_t index)
     heap->arenas[block->arena]->block_count--;
     alloti_block_put(heap, index);
     return ALLOT_STATUS_OK;
-}
-
-/** A block that waits for nothing any more, but could not be given back: tried again later. */
-static void give_back_later(allot_heap *heap, uint32_t index)
-{
-    heap_block *const block = heap_block_at(heap, index);
-    block->next = heap->give_back;
-    heap->give_back = index;
 }
 
 allot_status alloti_pending_free(allot_heap *heap, uint32_t index)
@@ -279,35 +286,38 @@ allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t gh
     return ALLOT_STATUS_OK;
 }
 
-void alloti_pending_undo(allot_heap *heap, uint32_t index)
+bool alloti_pending_undo(allot_heap *heap, uint32_t index)
 {
     heap_block *const block = heap_block_at(heap, index);
     if (alloti_segment_give_back(heap, block->segment, block->range, block->size) ==
         ALLOT_STATUS_OK) {
         heap->arenas[block->arena]->block_count--;
         alloti_block_put(heap, index);
-        return;
+        return true;
     }
     /* Counted as one that was freed, until host memory can be had. */
     alloti_count_active(heap, block);
-    block->is_pending = true;
     give_back_later(heap, index);
+    return false;
 }
 
 /* ---- collecting ---- */
 
-static allot_status retry_give_back(allot_heap *heap)
+static allot_status give_back_all(allot_heap *heap)
 {
-    while (heap->give_back != ALLOT_NONE) {
-        const uint32_t index = heap->give_back;
-        heap->give_back = heap_block_at(heap, index)->next;
+    uint32_t index = heap->give_back;
+    allot_status first = ALLOT_STATUS_OK;
+    heap->give_back = ALLOT_NONE;
+    while (index != ALLOT_NONE) {
+        const uint32_t next = heap_block_at(heap, index)->next;
         const allot_status status = give_back(heap, index);
         if (status != ALLOT_STATUS_OK) {
             give_back_later(heap, index);
-            return status;
+            first = first == ALLOT_STATUS_OK ? status : first;
         }
+        index = next;
     }
-    return ALLOT_STATUS_OK;
+    return first;
 }
 
 static allot_status collect_stream(allot_heap *heap, heap_stream *stream)
@@ -323,7 +333,7 @@ static allot_status collect_stream(allot_heap *heap, heap_stream *stream)
         alloti_event_put(heap, wait.event);
         heap_block *const block = heap_block_at(heap, wait.block);
         block->pending--;
-        if (block->pending == 0 && give_back(heap, wait.block) != ALLOT_STATUS_OK) {
+        if (block->pending == 0) {
             give_back_later(heap, wait.block);
         }
     }
@@ -332,11 +342,12 @@ static allot_status collect_stream(allot_heap *heap, heap_stream *stream)
 
 allot_status alloti_pending_collect(allot_heap *heap)
 {
-    allot_status status = retry_give_back(heap);
+    allot_status status = ALLOT_STATUS_OK;
     for (uint32_t i = 0; i < heap->stream_count && status == ALLOT_STATUS_OK; i++) {
         status = collect_stream(heap, heap->streams[i]);
     }
-    return status;
+    const allot_status given = give_back_all(heap);
+    return status == ALLOT_STATUS_OK ? given : status;
 }
 
 void alloti_pending_forget(allot_heap *heap, uint32_t index)

@@ -32,16 +32,16 @@ ALLOT_NODISCARD allot_status alloti_pending_collect(allot_heap *heap);
 /** Wait for all streams that freed blocks wait for, then collect. */
 ALLOT_NODISCARD allot_status alloti_pending_wait(allot_heap *heap);
 
-/** Forget a range that was placed but not handed out; cannot fail. `block` is a retired block with
- * no uses, and is put back. */
-void alloti_pending_undo(allot_heap *heap, uint32_t block);
+/** Forget a range that was placed but not handed out. `block` is a retired block with no uses, and
+ * the caller has no part in it any more; false if its range goes back only later. */
+bool alloti_pending_undo(allot_heap *heap, uint32_t block);
 
 /** An event that was not recorded, or was reached, or is not looked at any more; and back. */
 ALLOT_NODISCARD allot_status alloti_event_take(allot_heap *heap, allot_event *out);
 void alloti_event_put(allot_heap *heap, allot_event event);
 /** Forget what waits for a stream that was waited for; its events are unused then. */
 void alloti_pending_forget(allot_heap *heap, uint32_t stream);
-/** Give unused events back to the device. */
-void alloti_events_fini(allot_heap *heap);
+/** Give unused events back to the device; those that it refuses are kept. */
+ALLOT_NODISCARD allot_status alloti_events_release(allot_heap *heap);
 
 #endif /* ALLOTI_HEAP_PENDING_H */

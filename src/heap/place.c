@@ -74,24 +74,29 @@ static bool has_room(const heap_arena *arena, uint64_t size)
     return false;
 }
 
-/**
- * Order the request's stream after all that another stream was given by now.
- *
- * @return ALLOT_STATUS_OK; ALLOT_STATUS_BUSY if that stream is not done and `waits` is false.
- */
-static allot_status order_after(allot_heap *heap, uint32_t stream, const heap_ask *ask, bool waits)
+void alloti_place_end(allot_heap *heap, const heap_ask *ask, bool stays)
+{
+    if (heap->is_virtual) {
+        alloti_granules_end(heap, ask->segment, ask->range.offset, ask->range.size, stays);
+    }
+    if (!stays) {
+        alloti_segment_undo_growth(heap, heap->segments[ask->segment].arena, ask->fresh);
+    }
+}
+
+allot_status alloti_place_order(allot_heap *heap, allot_stream stream, uint32_t after, bool waits)
 {
     allot_event event = {0};
     allot_status status = alloti_event_take(heap, &event);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    status = allot_device_event_record(heap->device, event, heap->streams[stream]->stream);
+    status = allot_device_event_record(heap->device, event, heap->streams[after]->stream);
     if (status == ALLOT_STATUS_OK) {
         status = allot_device_event_query(heap->device, event);
     }
     if (status == ALLOT_STATUS_BUSY && waits) {
-        status = allot_device_stream_wait(heap->device, ask->request.stream, event);
+        status = allot_device_stream_wait(heap->device, stream, event);
     }
     alloti_event_put(heap, event);
     return status;
@@ -105,7 +110,7 @@ allot_status alloti_place_elsewhere(allot_heap *heap, uint32_t pool, heap_ask *a
             !has_room(arena, ask->size)) {
             continue;
         }
-        allot_status status = order_after(heap, arena->stream, ask, waits);
+        allot_status status = alloti_place_order(heap, ask->request.stream, arena->stream, waits);
         if (status == ALLOT_STATUS_BUSY) {
             continue;
         }

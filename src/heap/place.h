@@ -13,6 +13,7 @@ typedef struct heap_ask {
     uint64_t lead;  /**< Bytes of the range before the caller's. */
     uint32_t arena;
     uint32_t segment; /**< Of the range. */
+    uint32_t fresh;   /**< That segment if it was made for this request, else ALLOT_NONE. */
     allot_range range;
 } heap_ask;
 
@@ -24,6 +25,20 @@ typedef struct heap_ask {
  */
 ALLOT_NODISCARD allot_status alloti_place_in(allot_heap *heap, uint32_t arena, heap_ask *ask,
                                              heap_bound bound);
+
+/**
+ * End of what placing a request began: memory that the device gave for it stays, or, after the
+ * range went back, goes.
+ */
+void alloti_place_end(allot_heap *heap, const heap_ask *ask, bool stays);
+
+/**
+ * Order a stream after all that another one was given by now.
+ *
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_BUSY if that one is not done and `waits` is false.
+ */
+ALLOT_NODISCARD allot_status alloti_place_order(allot_heap *heap, allot_stream stream,
+                                                uint32_t after, bool waits);
 
 /**
  * Place a request in another arena of a pool, once the work of that arena's stream is done: either

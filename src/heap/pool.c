@@ -106,6 +106,19 @@ static uint64_t live_count(const allot_heap *heap, uint32_t pool)
     return heap_meter_get(&heap->pools[pool]->meters.allocation);
 }
 
+/** Whether blocks lie in a pool's memory: of other pools, when nothing else was left. */
+static bool has_guests(const allot_heap *heap, uint32_t pool)
+{
+    for (uint32_t i = 0; i < heap->segment_count; i++) {
+        const heap_segment *const segment = &heap->segments[i];
+        if (segment->address != 0 && segment->active_count != 0 &&
+            heap->arenas[segment->arena]->pool == pool) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** All memory of a pool goes back to the device. */
 static allot_status release_all(allot_heap *heap, uint32_t pool)
 {
@@ -136,6 +149,9 @@ static allot_status destroy_pool(allot_heap *heap, allot_heap_pool pool)
     status = alloti_pending_wait(heap);
     if (status == ALLOT_STATUS_OK) {
         status = release_all(heap, index);
+    }
+    if (status == ALLOT_STATUS_OK && has_guests(heap, index)) {
+        status = alloti_fail(ALLOT_STATUS_BUSY, "blocks of the default pool are in the pool");
     }
     if (status != ALLOT_STATUS_OK) {
         return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Another size for a block: where it is, else elsewhere by a copy on its stream. */
 #include "heap/alloc.h"
+#include "heap/arena.h"
 #include "heap/block.h"
 #include "heap/debug.h"
 #include "heap/granules.h"
@@ -20,6 +21,27 @@ static void count_again(allot_heap *heap, heap_block *block, uint64_t size, uint
     alloti_count_allocated(heap, block);
 }
 
+/** What a block has got at its end is there, and ready for its stream. */
+static allot_status take_tail(allot_heap *heap, const heap_block *block, const allot_range *range)
+{
+    const heap_segment *const segment = &heap->segments[block->segment];
+    const heap_arena *const own = heap->arenas[block->arena];
+    const heap_arena *const home = heap->arenas[segment->arena];
+    allot_status status = ALLOT_STATUS_OK;
+    if (heap->is_virtual) {
+        status = alloti_granules_commit(heap, block->segment, range->offset, range->size,
+                                        HEAP_BOUND_HARD);
+    }
+    if (status == ALLOT_STATUS_OK && own->stream != home->stream) {
+        /* What is free in a segment may be used by work of the segment's stream. */
+        status = alloti_place_order(heap, heap->streams[own->stream]->stream, home->stream, true);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_debug_before_growth(heap, block, range->size);
+    }
+    return status;
+}
+
 /** Where it is. ALLOT_STATUS_FRAGMENTED and the like if that cannot be; then nothing has changed.
  */
 static allot_status resize_in_place(allot_heap *heap, heap_block *block, uint64_t size)
@@ -29,32 +51,47 @@ static allot_status resize_in_place(allot_heap *heap, heap_block *block, uint64_
     if (heap->red_zone != 0) {
         return alloti_fail(ALLOT_STATUS_FRAGMENTED, "a red zone is in the way");
     }
+    if (size <= old_size && (block->uses != ALLOT_NONE || !block->is_home)) {
+        /* Other streams may be using its end still: it stays with the block. */
+        count_again(heap, block, old_size, size);
+        return ALLOT_STATUS_OK;
+    }
     allot_status status = alloti_segment_resize(heap, block->segment, block->range, size, &range);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    if (heap->is_virtual) {
-        status =
-            alloti_granules_commit(heap, block->segment, range.offset, range.size, HEAP_BOUND_HARD);
-    }
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_debug_before_growth(heap, block, range.size);
-    }
-    if (status == ALLOT_STATUS_OK) {
+    const uint64_t larger = range.size > old_size ? range.size : old_size;
+    status = range.size > old_size ? take_tail(heap, block, &range)
+                                   : alloti_debug_before_shrinking(heap, block, range.size);
+    if (status != ALLOT_STATUS_OK) {
+        /* There is room for this; should there not be, the block's size does not tell of some bytes
+         * that its range has. */
+        const allot_status undone =
+            alloti_segment_resize(heap, block->segment, block->range, old_size, &range);
+        status = undone == ALLOT_STATUS_OK ? status : undone;
+    } else {
         count_again(heap, block, range.size, size);
-        return status;
     }
-    /* Shrinking back to what it was; should that fail, the block has some bytes that are not
-     * mapped, which its size does not tell of. */
-    const allot_status undone =
-        alloti_segment_resize(heap, block->segment, block->range, old_size, &range);
-    return undone == ALLOT_STATUS_OK ? status : undone;
+    if (heap->is_virtual) {
+        alloti_granules_end(heap, block->segment, range.offset, larger, status == ALLOT_STATUS_OK);
+    }
+    return status;
 }
 
 static bool is_no_room(allot_status status)
 {
     return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
            status == ALLOT_STATUS_BUDGET;
+}
+
+static allot_status refuse_dropped(void)
+{
+    return alloti_fail(ALLOT_STATUS_NOT_FOUND, "the block was dropped for want of memory");
+}
+
+static allot_status refuse_pinned(void)
+{
+    return alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned");
 }
 
 allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
@@ -98,7 +135,8 @@ heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size)
                                   .pool = info.pool,
                                   .priority = info.priority,
                                   .tag = info.tag,
-                                  .owner = info.owner}};
+                                  .owner = info.owner},
+                      .fresh = ALLOT_NONE};
 }
 
 /** Move a block to a range that was found. Under the lock. */
@@ -112,13 +150,17 @@ static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghos
     if (status == ALLOT_STATUS_OK) {
         status = alloti_block_find(heap, handle, &index, &word);
     }
-    if (status == ALLOT_STATUS_OK && !alloti_block_begin_move(heap_block_at(heap, index))) {
-        status = alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned");
+    if (status == ALLOT_STATUS_OK && (word & BLOCK_DROPPED) != 0) {
+        status = refuse_dropped();
+    } else if (status == ALLOT_STATUS_OK && !alloti_block_begin_move(heap_block_at(heap, index))) {
+        status = refuse_pinned();
     } else if (status == ALLOT_STATUS_OK) {
         status = alloti_block_move(heap, index, ghost, ask);
         alloti_block_end_move(heap_block_at(heap, index));
     }
-    if (status != ALLOT_STATUS_OK) {
+    if (status == ALLOT_STATUS_OK) {
+        alloti_place_end(heap, ask, true);
+    } else {
         alloti_forget_place(heap, ask, ghost);
     }
     return status;
@@ -135,7 +177,7 @@ static allot_status begin_resize(allot_heap *heap, allot_handle handle, uint64_t
         return status;
     }
     if ((word & BLOCK_DROPPED) != 0) {
-        return alloti_fail(ALLOT_STATUS_NOT_FOUND, "the block was dropped for want of memory");
+        return refuse_dropped();
     }
     heap_block *const block = heap_block_at(heap, index);
     const bool is_mine = alloti_block_begin_move(block);
@@ -145,9 +187,7 @@ static allot_status begin_resize(allot_heap *heap, allot_handle handle, uint64_t
         alloti_block_end_move(block);
         return resized;
     }
-    return is_no_room(resized)
-               ? alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned")
-               : resized;
+    return is_no_room(resized) ? refuse_pinned() : resized;
 }
 
 allot_status allot_heap_resize(allot_heap *heap, allot_handle handle, uint64_t size)

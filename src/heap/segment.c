@@ -49,6 +49,11 @@ allot_status alloti_segment_may_hold(const allot_heap *heap, uint32_t pool, uint
     return ALLOT_STATUS_OK;
 }
 
+bool alloti_segment_is_too_large(const allot_heap *heap, uint32_t pool, uint64_t size)
+{
+    return is_above(heap->options.limit, 0, size) || is_above(heap->pools[pool]->limit, 0, size);
+}
+
 /* ---- the table ---- */
 
 /** A place for a segment, zeroed but for its address. */
@@ -174,6 +179,20 @@ void alloti_segment_let_go(allot_heap *heap, uint32_t index, uint64_t size, uint
     heap->device_frees += pieces;
     count_all_held(heap, index, size, pieces, false);
     note_change(heap, index, before);
+}
+
+void alloti_segment_move(allot_heap *heap, uint32_t index, uint32_t arena)
+{
+    const heap_segment *const segment = &heap->segments[index];
+    heap_meters *const from = &heap->streams[heap->arenas[segment->arena]->meters_stream]->meters;
+    heap_meters *const to = &heap->streams[heap->arenas[arena]->meters_stream]->meters;
+    const uint64_t pieces = heap->is_virtual ? segment->held / heap->info.granule : 1;
+    count_held(from, segment->held, pieces, false);
+    count_split(from, split_of(segment), (split){0});
+    alloti_arena_remove(heap, index);
+    alloti_arena_add(heap, arena, index);
+    count_held(to, segment->held, pieces, true);
+    count_split(to, (split){0}, split_of(segment));
 }
 
 allot_status alloti_segment_place(allot_heap *heap, uint32_t index, uint64_t size, uint64_t align,
@@ -344,29 +363,40 @@ allot_status alloti_segment_round(const allot_heap *heap, uint32_t pool, uint64_
 
 /** A new plain segment: of the usual size if that can be had, else as large as is needed. */
 static allot_status grow_plain(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align,
-                               heap_bound bound)
+                               heap_bound bound, uint32_t *fresh)
 {
     const uint32_t pool = heap->arenas[arena]->pool;
     const uint64_t usual = heap->options.segment_size;
     const uint64_t slack = align > heap->info.align ? align : 0;
-    uint32_t index = 0;
     if (size < usual &&
         alloti_segment_may_hold(heap, pool, usual + slack, bound) == ALLOT_STATUS_OK) {
-        const allot_status status = alloti_segment_create(heap, arena, usual, align, &index);
+        const allot_status status = alloti_segment_create(heap, arena, usual, align, fresh);
         if (status != ALLOT_STATUS_DEVICE_MEMORY) {
             return status;
         }
     }
     const allot_status status = alloti_segment_may_hold(heap, pool, size + slack, bound);
-    return status == ALLOT_STATUS_OK ? alloti_segment_create(heap, arena, size, align, &index)
+    return status == ALLOT_STATUS_OK ? alloti_segment_create(heap, arena, size, align, fresh)
                                      : status;
 }
 
 allot_status alloti_segment_grow(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align,
-                                 heap_bound bound)
+                                 heap_bound bound, uint32_t *fresh)
 {
-    return heap->is_virtual ? alloti_granules_grow(heap, arena, size, align)
-                            : grow_plain(heap, arena, size, align, bound);
+    return heap->is_virtual ? alloti_granules_grow(heap, arena, size, align, fresh)
+                            : grow_plain(heap, arena, size, align, bound, fresh);
+}
+
+void alloti_segment_undo_growth(allot_heap *heap, uint32_t arena, uint32_t fresh)
+{
+    /* What the device does not take back stays as free memory. */
+    if (fresh != ALLOT_NONE && heap->segments[fresh].active_count == 0 &&
+        alloti_segment_release(heap, fresh) == ALLOT_STATUS_OK) {
+        return;
+    }
+    for (uint32_t i = 0; heap->is_virtual && i < heap->arenas[arena]->count; i++) {
+        alloti_granules_settle(heap, heap->arenas[arena]->segments[i]);
+    }
 }
 
 /* ---- trimming ---- */

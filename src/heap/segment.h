@@ -21,6 +21,9 @@ typedef enum heap_bound {
 ALLOT_NODISCARD allot_status alloti_segment_may_hold(const allot_heap *heap, uint32_t pool,
                                                      uint64_t size, heap_bound bound);
 
+/** Whether a request of `size` bytes is above a limit by itself, so that nothing can be done. */
+bool alloti_segment_is_too_large(const allot_heap *heap, uint32_t pool, uint64_t size);
+
 /** Round size and alignment of a request as a pool's spaces do. */
 ALLOT_NODISCARD allot_status alloti_segment_round(const allot_heap *heap, uint32_t pool,
                                                   uint64_t *size, uint64_t *align);
@@ -28,12 +31,16 @@ ALLOT_NODISCARD allot_status alloti_segment_round(const allot_heap *heap, uint32
 /**
  * Let an arena have a free range for a request: a new segment, or a longer one.
  *
- * @param[in] size, align  From alloti_segment_round().
+ * @param[in]  size, align  From alloti_segment_round().
+ * @param[out] fresh        The new segment, also if the call fails after that; else untouched.
  * @return ALLOT_STATUS_OK, and in mode VIRTUAL the range is not mapped yet; ALLOT_STATUS_BUDGET;
  *         ALLOT_STATUS_DEVICE_MEMORY; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_BACKEND.
  */
 ALLOT_NODISCARD allot_status alloti_segment_grow(allot_heap *heap, uint32_t arena, uint64_t size,
-                                                 uint64_t align, heap_bound bound);
+                                                 uint64_t align, heap_bound bound, uint32_t *fresh);
+
+/** Undo that for a request that was not placed after all: `fresh` as told, or ALLOT_NONE. */
+void alloti_segment_undo_growth(allot_heap *heap, uint32_t arena, uint32_t fresh);
 
 /** A segment of `size` bytes; in mode VIRTUAL so many addresses, with a space of no capacity. */
 ALLOT_NODISCARD allot_status alloti_segment_create(allot_heap *heap, uint32_t arena, uint64_t size,
@@ -64,6 +71,9 @@ ALLOT_NODISCARD allot_status alloti_segment_give_back(allot_heap *heap, uint32_t
 ALLOT_NODISCARD allot_status alloti_segment_resize(allot_heap *heap, uint32_t segment,
                                                    uint32_t range, uint64_t size, allot_range *out);
 /** @} */
+
+/** A segment goes to another arena of its pool, which has room for it, and is counted there. */
+void alloti_segment_move(allot_heap *heap, uint32_t segment, uint32_t arena);
 
 /** Count bytes in `pieces` that a segment got from the device, or gave back. */
 void alloti_segment_hold(allot_heap *heap, uint32_t segment, uint64_t size, uint64_t pieces);

@@ -140,12 +140,11 @@ allot_status allot_heap_get_stream_stats(allot_heap *heap, allot_stream stream,
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    for (uint32_t i = 0; i < heap->stream_count; i++) {
-        if (heap->streams[i]->stream.value == stream.value && !heap->streams[i]->is_ended) {
-            read_meters(&heap->streams[i]->meters, out);
-            out->fragmentation = fragmentation(heap, &heap->streams[i]->meters);
-            return heap_leave(heap, ALLOT_STATUS_OK);
-        }
+    uint32_t index = 0;
+    if (alloti_stream_find(heap, stream, &index)) {
+        read_meters(&heap->streams[index]->meters, out);
+        out->fragmentation = fragmentation(heap, &heap->streams[index]->meters);
+        return heap_leave(heap, ALLOT_STATUS_OK);
     }
     return heap_leave(heap, alloti_fail(ALLOT_STATUS_NOT_FOUND,
                                         "the heap has nothing for stream %#" PRIx64, stream.value));

@@ -120,19 +120,21 @@ allot_status allot_heap_trim(allot_heap *heap, uint64_t target, uint64_t *releas
 
 static allot_status set_limit(allot_heap *heap, uint64_t limit)
 {
+    if (limit != 0 && heap->held > limit) {
+        uint64_t released = 0;
+        const allot_status status = trim_to(heap, limit, &released);
+        if (status != ALLOT_STATUS_OK) {
+            return status;
+        }
+    }
     heap->options.limit = limit;
     if (limit == 0 || heap->held <= limit) {
         return ALLOT_STATUS_OK;
     }
-    uint64_t released = 0;
-    allot_status status = trim_to(heap, limit, &released);
-    if (status == ALLOT_STATUS_OK && heap->held > limit) {
-        status = alloti_fail(ALLOT_STATUS_BUDGET,
-                             "%" PRIu64 " bytes are held, of which blocks keep more than the "
-                             "limit of %" PRIu64,
-                             heap->held, limit);
-    }
-    return status;
+    return alloti_fail(ALLOT_STATUS_BUDGET,
+                       "%" PRIu64 " bytes are held, of which blocks keep more than the limit of "
+                       "%" PRIu64,
+                       heap->held, limit);
 }
 
 allot_status allot_heap_set_limit(allot_heap *heap, uint64_t limit)

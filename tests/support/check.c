@@ -15,6 +15,11 @@ static atomic_int failures; /* of the test that runs */
 static bool skipped;
 static uint64_t seed = 0x5eed;
 
+int check_failures(void)
+{
+    return atomic_load(&failures);
+}
+
 bool check_that(bool ok, const char *file, int line, const char *text)
 {
     if (!ok) {

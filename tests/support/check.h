@@ -40,6 +40,9 @@ uint64_t check_random_range(uint64_t *state, uint64_t low, uint64_t high);
 const char *check_data(const char *relative);
 void check_skip(const char *why);
 
+/** Checks of the test that runs which have failed so far. */
+int check_failures(void);
+
 bool check_that(bool ok, const char *file, int line, const char *text);
 bool check_equal_u64(uint64_t a, uint64_t b, const char *file, int line, const char *text_a,
                      const char *text_b);
