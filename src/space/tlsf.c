@@ -11,7 +11,7 @@
  * before failing, which costs nothing as long as something larger is free. And a range that stays
  * in its class keeps its place in the list, so that the rest of a large range does not become the
  * first to be cut again. Of 502,208 requests in a space that is 70 to 90 % full 26 are refused;
- * without the last 36, without the first two 78.
+ * without the last 36, without any of this 78.
  *
  * Classes count granules. Invariant: a list's bit is set exactly if it is not empty.
  */

@@ -120,6 +120,7 @@ typedef struct pair {
     uint64_t random;
     uint64_t capacity;
     unsigned scale_log2; /**< Of all sizes. */
+    bool is_small;       /**< A few granules each, so that there are many ranges. */
     uint32_t ids[RANGES_MAX];
     size_t id_count;
 } pair;
@@ -163,6 +164,9 @@ static void compare(const pair *p)
 
 static uint64_t random_bytes(pair *p)
 {
+    if (p->is_small) {
+        return check_random_range(&p->random, 1, (uint64_t)8 * GRANULE);
+    }
     switch (check_random_range(&p->random, 0, 9)) {
     case 0:
         return check_random_range(&p->random, 1, 3);
@@ -310,9 +314,16 @@ static void step_capacity(pair *p)
     p->capacity = capacity;
 }
 
-static void run(allot_space_strategy strategy, uint64_t capacity, unsigned scale_log2,
-                uint64_t seed)
+typedef struct scene {
+    uint64_t capacity;
+    unsigned scale_log2;
+    bool is_small;
+} scene;
+
+static void run(allot_space_strategy strategy, scene s, uint64_t seed)
 {
+    const uint64_t capacity = s.capacity;
+    const unsigned scale_log2 = s.scale_log2;
     const uint64_t unit = UINT64_C(1) << scale_log2;
     const allot_space_options options = {.struct_size = sizeof options,
                                          .strategy = strategy,
@@ -325,6 +336,7 @@ static void run(allot_space_strategy strategy, uint64_t capacity, unsigned scale
     slow->strategy = strategy;
     p->random = seed;
     p->scale_log2 = scale_log2;
+    p->is_small = s.is_small;
     p->capacity = capacity / GRANULE * GRANULE;
     REQUIRE_OK(allot_space_create(capacity, &options, &p->space));
     if (p->capacity != 0) {
@@ -366,13 +378,22 @@ static void run(allot_space_strategy strategy, uint64_t capacity, unsigned scale
 
 static void run_all(allot_space_strategy strategy)
 {
-    static const uint64_t capacities[] = {0, 1, 256, 1000000, UINT64_C(1) << 20, 3 << 19};
-    for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
-        run(strategy, capacities[i], 0, check_seed() + i);
+    static const scene scenes[] = {
+        {.capacity = 0},
+        {.capacity = 1},
+        {.capacity = 256},
+        {.capacity = 1000000},
+        {.capacity = UINT64_C(1) << 20},
+        {.capacity = 3 << 19},
+        /* Trees of several levels. */
+        {.capacity = 2048 * GRANULE, .is_small = true},
+        /* More than 2^32 granules, and sizes of more. */
+        {.capacity = 0, .scale_log2 = WIDE_LOG2},
+        {.capacity = UINT64_C(1) << (20 + WIDE_LOG2), .scale_log2 = WIDE_LOG2},
+    };
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        run(strategy, scenes[i], check_seed() + i);
     }
-    /* More than 2^32 granules, and sizes of more. */
-    run(strategy, UINT64_C(1) << (20 + WIDE_LOG2), WIDE_LOG2, check_seed());
-    run(strategy, 0, WIDE_LOG2, check_seed() + 1);
 }
 
 static void first_fit_takes_the_lowest(void)

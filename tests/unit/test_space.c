@@ -157,6 +157,39 @@ static void tiers_keep_small_ranges_together(void)
     allot_space_destroy(space);
 }
 
+/* The smallest ranges go, all of them, and come back: what an inner node of a tree said of the rest
+ * must not come before them. */
+static void best_fit_finds_the_smallest_when_they_come_back(void)
+{
+    enum { COUNT = 200, SMALL = 4 * 256, LARGE = 5 * 256 };
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_BEST_FIT, 16 * MIB);
+    uint32_t small[COUNT];
+    uint32_t large[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        small[i] = alloc(space, SMALL);
+        (void)alloc(space, 256);
+        large[i] = alloc(space, LARGE);
+        (void)alloc(space, 256);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_OK(allot_space_free(space, large[i]));
+    }
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            CHECK_OK(allot_space_free(space, small[round == 1 ? COUNT - 1 - i : i]));
+            CHECK_OK(allot_space_check(space));
+        }
+        for (int i = 0; i < COUNT; i++) {
+            allot_range range = {.id = ALLOT_NONE};
+            CHECK_OK(allot_space_alloc(space, SMALL, 0, 0, &range));
+            CHECK_EQ(range.offset, (uint64_t)i * (SMALL + LARGE + 512));
+            CHECK_OK(allot_space_check(space));
+            small[i] = range.id;
+        }
+    }
+    allot_space_destroy(space);
+}
+
 /* Many of a kind that goes at once, and few of another that stays. */
 static void a_tier_takes_no_chunk_that_is_of_no_use(void)
 {
@@ -246,6 +279,8 @@ static const check_test TESTS[] = {
     {"figures_are_those_of_the_ranges", figures_are_those_of_the_ranges},
     {"tiers_keep_small_ranges_together", tiers_keep_small_ranges_together},
     {"a_tier_takes_no_chunk_that_is_of_no_use", a_tier_takes_no_chunk_that_is_of_no_use},
+    {"best_fit_finds_the_smallest_when_they_come_back",
+     best_fit_finds_the_smallest_when_they_come_back},
     {"adaptive_learns_what_goes_soon", adaptive_learns_what_goes_soon},
     {"without_host_memory_nothing_changes", without_host_memory_nothing_changes},
 };
