@@ -252,7 +252,8 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_heap_pool_create(
     allot_heap *heap, const allot_heap_pool_options *options, allot_heap_pool *out);
 
 /** Destroy a pool and give its memory back, which may wait for streams; ALLOT_STATUS_BUSY while it
- * has blocks, freed ones that still wait for their streams aside. */
+ * has blocks, those of the default pool in its memory included, freed ones that still wait for
+ * their streams aside. */
 ALLOT_API ALLOT_NODISCARD allot_status allot_heap_pool_destroy(allot_heap *heap,
                                                                allot_heap_pool pool);
 /** @} */

@@ -2,7 +2,6 @@
 #include "heap/address_map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/mix.h"
@@ -41,7 +40,7 @@ static address_shard *shard_of(heap_address_map *map, uint64_t address)
 static uint64_t find_slot(const address_shard *shard, uint64_t address)
 {
     uint64_t slot = alloti_mix64(address) & shard->mask;
-    while (shard->values[slot] != ALLOT_NONE && shard->keys[slot] != address) {
+    while (shard->values[slot] != 0 && shard->keys[slot] != address) {
         slot = (slot + 1) & shard->mask;
     }
     return slot;
@@ -51,16 +50,15 @@ static allot_status grow(address_shard *shard)
 {
     const uint64_t slots = shard->mask == 0 ? SLOTS_MIN : 2 * (shard->mask + 1);
     address_shard fresh = {.keys = alloti_alloc_array(slots, sizeof *fresh.keys),
-                           .values = alloti_alloc_array(slots, sizeof *fresh.values),
+                           .values = alloti_calloc_array(slots, sizeof *fresh.values),
                            .mask = slots - 1};
     if (fresh.keys == NULL || fresh.values == NULL) {
         free(fresh.keys);
         free(fresh.values);
         return alloti_fail_memory(slots * (sizeof *fresh.keys + sizeof *fresh.values));
     }
-    memset(fresh.values, 0xff, (size_t)slots * sizeof *fresh.values);
     for (uint64_t i = 0; shard->mask != 0 && i <= shard->mask; i++) {
-        if (shard->values[i] != ALLOT_NONE) {
+        if (shard->values[i] != 0) {
             const uint64_t slot = find_slot(&fresh, shard->keys[i]);
             fresh.keys[slot] = shard->keys[i];
             fresh.values[slot] = shard->values[i];
@@ -74,7 +72,7 @@ static allot_status grow(address_shard *shard)
     return ALLOT_STATUS_OK;
 }
 
-allot_status alloti_address_map_set(heap_address_map *map, uint64_t address, uint32_t value)
+allot_status alloti_address_map_set(heap_address_map *map, uint64_t address, allot_handle value)
 {
     address_shard *const shard = shard_of(map, address);
     pthread_mutex_lock(&shard->mutex);
@@ -86,28 +84,27 @@ allot_status alloti_address_map_set(heap_address_map *map, uint64_t address, uin
     }
     if (status == ALLOT_STATUS_OK) {
         const uint64_t slot = find_slot(shard, address);
-        shard->count += shard->values[slot] == ALLOT_NONE;
+        shard->count += shard->values[slot] == 0;
         shard->keys[slot] = address;
-        shard->values[slot] = value;
+        shard->values[slot] = value.value;
     }
     pthread_mutex_unlock(&shard->mutex);
     return status;
 }
 
-uint32_t alloti_address_map_get(heap_address_map *map, uint64_t address)
+allot_handle alloti_address_map_get(heap_address_map *map, uint64_t address)
 {
     address_shard *const shard = shard_of(map, address);
     pthread_mutex_lock(&shard->mutex);
-    const uint32_t value =
-        shard->count == 0 ? ALLOT_NONE : shard->values[find_slot(shard, address)];
+    const uint64_t value = shard->count == 0 ? 0 : shard->values[find_slot(shard, address)];
     pthread_mutex_unlock(&shard->mutex);
-    return value;
+    return (allot_handle){value};
 }
 
 /** Empty a slot and move back what was pushed beyond it. */
 static void empty_slot(address_shard *shard, uint64_t hole)
 {
-    for (uint64_t slot = (hole + 1) & shard->mask; shard->values[slot] != ALLOT_NONE;
+    for (uint64_t slot = (hole + 1) & shard->mask; shard->values[slot] != 0;
          slot = (slot + 1) & shard->mask) {
         const uint64_t home = alloti_mix64(shard->keys[slot]) & shard->mask;
         /* It may fill the hole unless its home lies cyclically in (hole, slot]. */
@@ -117,22 +114,19 @@ static void empty_slot(address_shard *shard, uint64_t hole)
             hole = slot;
         }
     }
-    shard->values[hole] = ALLOT_NONE;
+    shard->values[hole] = 0;
 }
 
-uint32_t alloti_address_map_remove(heap_address_map *map, uint64_t address)
+void alloti_address_map_remove(heap_address_map *map, uint64_t address)
 {
     address_shard *const shard = shard_of(map, address);
-    uint32_t value = ALLOT_NONE;
     pthread_mutex_lock(&shard->mutex);
     if (shard->count != 0) {
         const uint64_t slot = find_slot(shard, address);
-        value = shard->values[slot];
-        if (value != ALLOT_NONE) {
+        if (shard->values[slot] != 0) {
             empty_slot(shard, slot);
             shard->count--;
         }
     }
     pthread_mutex_unlock(&shard->mutex);
-    return value;
 }

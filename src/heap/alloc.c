@@ -136,7 +136,8 @@ static allot_status settle(allot_heap *heap, const heap_ask *ask, uint32_t index
     heap->arenas[ask->arena]->block_count++;
     allot_status status = alloti_debug_before_use(heap, block);
     if (status == ALLOT_STATUS_OK && (bits & BLOCK_FIXED) != 0) {
-        status = alloti_address_map_set(&heap->addresses, block->address, index);
+        status = alloti_address_map_set(&heap->addresses, block->address,
+                                        alloti_block_next_handle(heap, index));
     }
     if (status != ALLOT_STATUS_OK) {
         alloti_place_end(heap, ask, !alloti_pending_undo(heap, index));
@@ -149,7 +150,7 @@ static allot_status settle(allot_heap *heap, const heap_ask *ask, uint32_t index
         alloti_drop_add(heap, index);
     }
     alloti_record_block(heap, ALLOT_EVENT_ALLOC, block);
-    alloti_block_publish(block, bits);
+    alloti_block_publish(block, bits | (block->flags == 0 ? 0 : BLOCK_DROPPABLE));
     return status;
 }
 
@@ -164,9 +165,8 @@ allot_status alloti_find_room(allot_heap *heap, heap_ask *ask, uint32_t *index)
     if (status == ALLOT_STATUS_OK) {
         status = reserve(heap, &ask->request, index);
     }
-    pthread_mutex_unlock(&heap->mutex);
     if (status != ALLOT_STATUS_OK) {
-        return status;
+        return heap_leave(heap, status);
     }
     status = alloti_ladder_climb(heap, ask);
     /* In a forked child nothing is of use any more. */
@@ -181,9 +181,10 @@ allot_status alloti_find_room(allot_heap *heap, heap_ask *ask, uint32_t *index)
 static allot_status enter_pointer(allot_heap *heap, uint32_t index)
 {
     const uint64_t address = heap_block_at(heap, index)->address;
-    const allot_status status = alloti_address_map_set(&heap->addresses, address, index);
+    const allot_handle handle = alloti_block_handle(heap, index);
+    const allot_status status = alloti_address_map_set(&heap->addresses, address, handle);
     if (status != ALLOT_STATUS_OK) {
-        const allot_status freed = allot_heap_free(heap, alloti_block_handle(heap, index));
+        const allot_status freed = allot_heap_free(heap, handle);
         return freed == ALLOT_STATUS_OK ? alloti_fail_memory(sizeof address) : freed;
     }
     return status;

@@ -183,13 +183,31 @@ void alloti_arenas_fini(allot_heap *heap)
     }
 }
 
-void alloti_arena_bury(allot_heap *heap, uint32_t index)
+/** Change by what an arena is found. The front's lock, for those that found it already. */
+static void set_key(allot_heap *heap, uint32_t index, uint64_t key, bool is_dead)
 {
     heap_arena *const arena = heap->arenas[index];
     pthread_mutex_lock(&arena->front.mutex);
-    atomic_store_explicit(&heap->arena_pools[index], POOL_NONE, memory_order_release);
-    arena->is_dead = true;
+    atomic_store_explicit(&heap->arena_pools[index], key, memory_order_release);
+    arena->is_dead = is_dead;
     pthread_mutex_unlock(&arena->front.mutex);
+}
+
+void alloti_arena_hide(allot_heap *heap, uint32_t index)
+{
+    set_key(heap, index, POOL_NONE, heap->arenas[index]->is_dead);
+}
+
+void alloti_arena_show(allot_heap *heap, uint32_t index)
+{
+    if (!heap->arenas[index]->is_dead) {
+        set_key(heap, index, alloti_pool_handle(heap, heap->arenas[index]->pool).value, false);
+    }
+}
+
+void alloti_arena_bury(allot_heap *heap, uint32_t index)
+{
+    set_key(heap, index, POOL_NONE, true);
 }
 
 /* ---- segments of an arena, by address ---- */
@@ -286,12 +304,13 @@ static allot_status find_heir(allot_heap *heap, uint32_t from, uint32_t *out)
 static void hand_over(allot_heap *heap, uint32_t from, uint32_t to)
 {
     heap_arena *const arena = heap->arenas[from];
+    /* First, so that nothing more comes to its front. */
+    alloti_arena_bury(heap, from);
     alloti_front_flush(heap, from);
     while (arena->count != 0) {
         const uint32_t segment = arena->segments[arena->count - 1];
         alloti_segment_move(heap, segment, to);
     }
-    alloti_arena_bury(heap, from);
     /* Its blocks are used by what its place was made for: the default stream. */
     arena->stream = heap->arenas[to]->stream;
 }

@@ -36,6 +36,10 @@ void alloti_arena_update(allot_heap *heap, uint32_t segment);
 /** All segments of an arena without blocks go back to the device, after its stream's work. */
 ALLOT_NODISCARD allot_status alloti_arena_release(allot_heap *heap, uint32_t arena);
 
+/** Let an arena's front hand nothing out, and undo that. */
+void alloti_arena_hide(allot_heap *heap, uint32_t arena);
+void alloti_arena_show(allot_heap *heap, uint32_t arena);
+
 /** An arena without segments is found no more; its place is used anew. */
 void alloti_arena_bury(allot_heap *heap, uint32_t arena);
 

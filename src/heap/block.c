@@ -82,10 +82,19 @@ static allot_handle handle_of(uint32_t index, uint64_t word)
     return (allot_handle){generation(word) << BLOCK_GENERATION_SHIFT | (index + 1)};
 }
 
-allot_handle alloti_block_handle(allot_heap *heap, uint32_t index)
+static uint64_t word_of(const allot_heap *heap, uint32_t index)
 {
-    return handle_of(index,
-                     atomic_load_explicit(&heap_block_at(heap, index)->word, memory_order_relaxed));
+    return atomic_load_explicit(&heap_block_at(heap, index)->word, memory_order_relaxed);
+}
+
+allot_handle alloti_block_handle(const allot_heap *heap, uint32_t index)
+{
+    return handle_of(index, word_of(heap, index));
+}
+
+allot_handle alloti_block_next_handle(const allot_heap *heap, uint32_t index)
+{
+    return handle_of(index, word_of(heap, index) + GENERATION_ONE);
 }
 
 static allot_status refuse(allot_handle handle)
@@ -163,6 +172,34 @@ bool alloti_block_begin_move(heap_block *block)
     return true;
 }
 
+allot_status alloti_block_hold(const allot_heap *heap, allot_handle handle, uint32_t *index,
+                               uint64_t *word)
+{
+    const allot_status status = alloti_block_find(heap, handle, index, word);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap_block *const block = heap_block_at(heap, *index);
+    do {
+        if ((*word & BLOCK_LIVE) == 0 || generation(*word) != generation(handle.value)) {
+            return refuse(handle);
+        }
+        /* Acquire: whoever unpinned is done with the address. */
+    } while (!atomic_compare_exchange_weak_explicit(&block->word, word, *word | BLOCK_MOVING,
+                                                    memory_order_acquire, memory_order_acquire));
+    return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_block_can_move(uint64_t word)
+{
+    if ((word & BLOCK_DROPPED) != 0) {
+        return alloti_fail(ALLOT_STATUS_NOT_FOUND, "the block was dropped for want of memory");
+    }
+    return pins(word) == 0 && (word & BLOCK_FIXED) == 0
+               ? ALLOT_STATUS_OK
+               : alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned");
+}
+
 void alloti_block_end_move(heap_block *block)
 {
     /* Release: whoever pins from now on sees the new address. */
@@ -175,7 +212,10 @@ allot_status allot_heap_pin(allot_heap *heap, allot_handle handle, allot_devptr 
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    const allot_status status = alloti_block_find(heap, handle, &index, &word);
+    allot_status status = alloti_heap_check_fork(heap);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_block_find(heap, handle, &index, &word);
+    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -212,12 +252,15 @@ allot_status allot_heap_unpin(allot_heap *heap, allot_handle handle)
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    const allot_status status = alloti_block_find(heap, handle, &index, &word);
+    allot_status status = alloti_heap_check_fork(heap);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_block_find(heap, handle, &index, &word);
+    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
     heap_block *const block = heap_block_at(heap, index);
-    if (block->flags != 0) {
+    if ((word & BLOCK_DROPPABLE) != 0) {
         const uint64_t now = atomic_fetch_add_explicit(&heap->ticks, 1, memory_order_relaxed);
         atomic_store_explicit(&block->used_at, now, memory_order_relaxed);
     }

@@ -24,7 +24,10 @@ static inline heap_block *heap_block_at(const allot_heap *heap, uint32_t index)
 }
 
 /** The handle of a live block. */
-allot_handle alloti_block_handle(allot_heap *heap, uint32_t index);
+allot_handle alloti_block_handle(const allot_heap *heap, uint32_t index);
+
+/** The handle that a block's next alloti_block_publish() will give it. */
+allot_handle alloti_block_next_handle(const allot_heap *heap, uint32_t index);
 
 /**
  * Place of the block that a handle names; ALLOT_STATUS_INVALID if it is none, was freed, or is of
@@ -55,7 +58,18 @@ void alloti_block_revive(heap_block *block, uint64_t word);
 
 /** Let nobody pin a block while its place changes; false if it is pinned. Under the lock. */
 bool alloti_block_begin_move(heap_block *block);
+
+/**
+ * The same for the block that a handle names, pinned or not: neither a pin nor a free comes between
+ * then. *word is its word as it was found.
+ */
+ALLOT_NODISCARD allot_status alloti_block_hold(const allot_heap *heap, allot_handle handle,
+                                               uint32_t *index, uint64_t *word);
 void alloti_block_end_move(heap_block *block);
+
+/** ALLOT_STATUS_OK if a block with this word can be moved; ALLOT_STATUS_NOT_FOUND if it was
+ * dropped; ALLOT_STATUS_BUSY if it is pinned, or a pointer. */
+ALLOT_NODISCARD allot_status alloti_block_can_move(uint64_t word);
 
 /** What is told of a block. Under the lock. */
 void alloti_block_describe(allot_heap *heap, uint32_t index, allot_block_info *out);

@@ -10,21 +10,22 @@
 #include "heap/pending.h"
 #include "heap/stats.h"
 
-/** Retire a block; where it is just being moved, after that. */
-static allot_status retire(allot_heap *heap, uint32_t index, uint64_t *word)
+/** Retire the block of a handle; where it is just being moved, after that. */
+static allot_status retire(allot_heap *heap, allot_handle handle, uint32_t *index, uint64_t *word)
 {
-    for (;;) {
-        const allot_status status = alloti_block_retire(heap, index, word);
+    allot_status status = alloti_block_find(heap, handle, index, word);
+    while (status == ALLOT_STATUS_OK) {
+        status = alloti_block_retire(heap, *index, word);
         if (status != ALLOT_STATUS_CANCELLED) {
-            return status;
+            break;
         }
-        const allot_status entered = alloti_heap_enter(heap);
-        if (entered != ALLOT_STATUS_OK) {
-            return entered;
+        status = alloti_heap_enter(heap);
+        if (status == ALLOT_STATUS_OK) {
+            /* Its place may be another block's by now. */
+            status = heap_leave(heap, alloti_block_find(heap, handle, index, word));
         }
-        *word = atomic_load_explicit(&heap_block_at(heap, index)->word, memory_order_acquire);
-        pthread_mutex_unlock(&heap->mutex);
     }
+    return status;
 }
 
 /** Free the memory of a retired block. */
@@ -55,41 +56,17 @@ static allot_status free_block(allot_heap *heap, uint32_t index, uint64_t word)
         return ALLOT_STATUS_OK;
     }
     const allot_status status = free_memory(heap, index);
-    if (status != ALLOT_STATUS_OK && status != ALLOT_STATUS_MISMATCH) {
-        alloti_block_revive(block, word);
-    }
-    return status;
-}
-
-/** Free a block of this word. Of a pointer the address is already out of the map. */
-static allot_status free_found(allot_heap *heap, uint32_t index, uint64_t word)
-{
-    allot_status status = retire(heap, index, &word);
-    if (status != ALLOT_STATUS_OK) {
+    if (status == ALLOT_STATUS_OK || status == ALLOT_STATUS_MISMATCH) {
         return status;
     }
-    heap_block *const block = heap_block_at(heap, index);
-    const uint64_t address = block->address;
-    const bool is_fixed = (word & BLOCK_FIXED) != 0;
-    if (is_fixed) {
-        /* Before somebody else can get the address. */
-        (void)alloti_address_map_remove(&heap->addresses, address);
+    allot_status known = ALLOT_STATUS_OK;
+    if ((word & BLOCK_FIXED) != 0) {
+        /* Before somebody else can free it again. */
+        known = alloti_address_map_set(&heap->addresses, block->address,
+                                       alloti_block_handle(heap, index));
     }
-    const bool is_dropped = (word & BLOCK_DROPPED) != 0;
-    if (heap->options.front_size != 0 &&
-        !atomic_load_explicit(&heap->is_recording, memory_order_relaxed) && !is_dropped &&
-        block->flags == 0 && alloti_front_push(heap, index)) {
-        return ALLOT_STATUS_OK;
-    }
-    status = alloti_heap_enter(heap);
-    if (status == ALLOT_STATUS_OK) {
-        status = heap_leave(heap, free_block(heap, index, word));
-    }
-    if (is_fixed && status != ALLOT_STATUS_OK && status != ALLOT_STATUS_MISMATCH) {
-        const allot_status entered = alloti_address_map_set(&heap->addresses, address, index);
-        status = entered == ALLOT_STATUS_OK ? status : entered;
-    }
-    return status;
+    alloti_block_revive(block, word);
+    return known == ALLOT_STATUS_OK ? status : known;
 }
 
 allot_status allot_heap_free(allot_heap *heap, allot_handle handle)
@@ -98,45 +75,46 @@ allot_status allot_heap_free(allot_heap *heap, allot_handle handle)
     uint64_t word = 0;
     allot_status status = alloti_heap_check_fork(heap);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_block_find(heap, handle, &index, &word);
+        status = retire(heap, handle, &index, &word);
     }
-    return status == ALLOT_STATUS_OK ? free_found(heap, index, word) : status;
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap_block *const block = heap_block_at(heap, index);
+    if ((word & BLOCK_FIXED) != 0) {
+        /* Before somebody else can get the address. */
+        alloti_address_map_remove(&heap->addresses, block->address);
+    }
+    const bool is_dropped = (word & BLOCK_DROPPED) != 0;
+    if (heap->options.front_size != 0 &&
+        !atomic_load_explicit(&heap->is_recording, memory_order_relaxed) && !is_dropped &&
+        block->flags == 0 && alloti_front_push(heap, index)) {
+        return ALLOT_STATUS_OK;
+    }
+    status = alloti_heap_enter(heap);
+    return status == ALLOT_STATUS_OK ? heap_leave(heap, free_block(heap, index, word)) : status;
 }
 
-/** Block of a pointer. */
-static allot_status find_pointer(allot_heap *heap, allot_devptr ptr, uint32_t *index,
-                                 uint64_t *word)
+allot_status allot_heap_find(allot_heap *heap, allot_devptr ptr, allot_handle *out)
 {
     const allot_status status = alloti_heap_check_fork(heap);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    *index = alloti_address_map_get(&heap->addresses, ptr.address);
-    if (*index == ALLOT_NONE) {
+    const allot_handle found = alloti_address_map_get(&heap->addresses, ptr.address);
+    if (found.value == 0) {
         return alloti_fail(ALLOT_STATUS_INVALID, "%#" PRIx64 ": no pointer of this heap",
                            ptr.address);
     }
-    *word = atomic_load_explicit(&heap_block_at(heap, *index)->word, memory_order_acquire);
+    *out = found;
     return ALLOT_STATUS_OK;
 }
 
 allot_status allot_heap_free_pointer(allot_heap *heap, allot_devptr ptr)
 {
-    uint32_t index = 0;
-    uint64_t word = 0;
-    const allot_status status = find_pointer(heap, ptr, &index, &word);
-    return status == ALLOT_STATUS_OK ? free_found(heap, index, word) : status;
-}
-
-allot_status allot_heap_find(allot_heap *heap, allot_devptr ptr, allot_handle *out)
-{
-    uint32_t index = 0;
-    uint64_t word = 0;
-    const allot_status status = find_pointer(heap, ptr, &index, &word);
-    if (status == ALLOT_STATUS_OK) {
-        *out = alloti_block_handle(heap, index);
-    }
-    return status;
+    allot_handle handle = {0};
+    const allot_status status = allot_heap_find(heap, ptr, &handle);
+    return status == ALLOT_STATUS_OK ? allot_heap_free(heap, handle) : status;
 }
 
 /* ---- uses and looking ---- */
@@ -150,14 +128,18 @@ allot_status allot_heap_use(allot_heap *heap, allot_handle handle, allot_stream 
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    status = alloti_block_find(heap, handle, &index, &word);
-    if (status != ALLOT_STATUS_OK || (word & BLOCK_DROPPED) != 0) {
+    status = alloti_block_hold(heap, handle, &index, &word);
+    if (status != ALLOT_STATUS_OK) {
         return heap_leave(heap, status);
     }
-    status = alloti_stream_get(heap, stream, &place);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_pending_use(heap, index, place);
+    /* What was dropped has no memory that could be in use. */
+    if ((word & BLOCK_DROPPED) == 0) {
+        status = alloti_stream_get(heap, stream, &place);
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_pending_use(heap, index, place);
+        }
     }
+    alloti_block_end_move(heap_block_at(heap, index));
     return heap_leave(heap, status);
 }
 

@@ -21,8 +21,8 @@
  *
  * Who holds what of a block: its word says whether it is live, moving, pinned. Whoever clears LIVE
  * in the word (a free) owns the block until it is in a front cache, pending, or given back. Whoever
- * sets MOVING, which needs no pins and the mutex, may change its place; a pin waits for the mutex
- * then.
+ * sets MOVING, which needs the mutex, may change what is noted of the block, and its place where it
+ * had no pins; a pin and a free wait for the mutex then.
  *
  * Invariants, tested by allot_heap_check(): used ranges of spaces and blocks are the same; sums of
  * segments, arenas, pools and meters agree; a pending block has as many entries in queues of
@@ -44,10 +44,11 @@
 
 /** Bits of a block's word. Above them the number of pins, above that the generation. */
 enum {
-    BLOCK_LIVE = 1,    /**< Handed out. */
-    BLOCK_MOVING = 2,  /**< The heap is changing its place. */
-    BLOCK_DROPPED = 4, /**< Temporary or cached, and its memory was taken. */
-    BLOCK_FIXED = 8,   /**< A pointer. */
+    BLOCK_LIVE = 1,       /**< Handed out. */
+    BLOCK_MOVING = 2,     /**< The heap is changing its place. */
+    BLOCK_DROPPED = 4,    /**< Temporary or cached, and its memory was taken. */
+    BLOCK_FIXED = 8,      /**< A pointer. */
+    BLOCK_DROPPABLE = 16, /**< Temporary or cached. */
     BLOCK_PIN_SHIFT = 8,
     BLOCK_GENERATION_SHIFT = 32,
 };
@@ -55,6 +56,7 @@ enum {
 #define BLOCK_PIN_ONE (UINT64_C(1) << BLOCK_PIN_SHIFT)
 #define BLOCK_PINS_MAX ((UINT64_C(1) << (BLOCK_GENERATION_SHIFT - BLOCK_PIN_SHIFT)) - 1)
 
+/** What is atomic stands first and last; between is what its owner alone changes. */
 typedef struct heap_block {
     _Atomic uint64_t word;
     uint64_t address; /**< What the caller sees: behind the red zone of a debug heap. */

@@ -292,26 +292,27 @@ static bool is_of_use(const allot_heap *heap, const heap_ask *ask, climb *state,
     return false;
 }
 
-/** All rungs but PRESSURE. On success the lock is held. */
+/** All rungs but PRESSURE. The lock is held, and on success still is. */
 static allot_status climb_all(allot_heap *heap, heap_ask *ask, climb *state)
 {
-    allot_status status = ALLOT_STATUS_FRAGMENTED;
-    for (size_t rung = 0; rung < sizeof RUNGS / sizeof RUNGS[0] && goes_on(status); rung++) {
-        const allot_status entered = enter(heap, ask);
-        if (entered != ALLOT_STATUS_OK) {
-            return entered;
-        }
+    for (size_t rung = 0;; rung++) {
         if (!is_of_use(heap, ask, state, rung)) {
             return heap_leave(heap, ALLOT_STATUS_BUDGET);
         }
-        status = climb_one(heap, ask, state, rung);
+        const allot_status status = climb_one(heap, ask, state, rung);
         if (status == ALLOT_STATUS_OK) {
             heap->retries += rung > ALLOT_RUNG_GROW;
             return status;
         }
         pthread_mutex_unlock(&heap->mutex);
+        if (!goes_on(status) || rung + 1 == sizeof RUNGS / sizeof RUNGS[0]) {
+            return status;
+        }
+        const allot_status entered = enter(heap, ask);
+        if (entered != ALLOT_STATUS_OK) {
+            return entered;
+        }
     }
-    return status;
 }
 
 /* ---- refusing ---- */
@@ -438,6 +439,10 @@ allot_status alloti_ladder_climb(allot_heap *heap, heap_ask *ask)
         if (options->pressure == NULL ||
             !options->pressure(options->pressure_context, heap, ask->request.size)) {
             break;
+        }
+        const allot_status entered = enter(heap, ask);
+        if (entered != ALLOT_STATUS_OK) {
+            return entered;
         }
     }
     return refuse(heap, ask, &state);

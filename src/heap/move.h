@@ -10,8 +10,8 @@ heap_ask alloti_ask_like(allot_heap *heap, uint32_t block, uint64_t size);
 
 /**
  * Bring the bytes of a block to the range of `ask`, on the block's stream, and free what it had in
- * the order of the streams that used it. Under the lock, between alloti_block_begin_move() and
- * end_move().
+ * the order of the streams that used it. Under the lock, between alloti_block_begin_move() or
+ * hold(), which says whether it can move, and end_move().
  *
  * @param[in] ghost  From alloti_block_take(): the place of what is freed. It is put back by this
  *                   call or later; after a failure it is the caller's, and so is the range.

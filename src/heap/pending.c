@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/pending.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "heap/arena.h"
@@ -269,9 +271,9 @@ allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t gh
 {
     heap_block *const block = heap_block_at(heap, index);
     heap_block *const other = heap_block_at(heap, ghost);
-    const uint64_t word = atomic_load_explicit(&other->word, memory_order_relaxed);
-    *other = *block;
-    atomic_store_explicit(&other->word, word, memory_order_relaxed);
+    /* The word stays the ghost's own: others may be looking at it, and at used_at. */
+    memcpy(&other->address, &block->address,
+           offsetof(heap_block, used_at) - offsetof(heap_block, address));
     heap->arenas[block->arena]->block_count++;
     heap->segments[block->segment].owners[block->range] = ghost;
     const allot_status status = alloti_pending_free(heap, ghost);

@@ -6,6 +6,7 @@
 
 #include "core/options.h"
 #include "heap/arena.h"
+#include "heap/front.h"
 #include "heap/pending.h"
 #include "heap/segment.h"
 
@@ -106,23 +107,30 @@ static uint64_t live_count(const allot_heap *heap, uint32_t pool)
     return heap_meter_get(&heap->pools[pool]->meters.allocation);
 }
 
-/** Whether blocks lie in a pool's memory: of other pools, when nothing else was left. */
-static bool has_guests(const allot_heap *heap, uint32_t pool)
+/** Blocks of any pool in a pool's segments; what is in its fronts goes back first. */
+static uint64_t placed_count(allot_heap *heap, uint32_t pool)
 {
-    for (uint32_t i = 0; i < heap->segment_count; i++) {
-        const heap_segment *const segment = &heap->segments[i];
-        if (segment->address != 0 && segment->active_count != 0 &&
-            heap->arenas[segment->arena]->pool == pool) {
-            return true;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < heap->arena_count; i++) {
+        const heap_arena *const arena = heap->arenas[i];
+        if (arena->pool == pool) {
+            alloti_front_flush(heap, i);
+        }
+        for (uint32_t j = 0; arena->pool == pool && j < arena->count; j++) {
+            count += heap->segments[arena->segments[j]].active_count;
         }
     }
-    return false;
+    return count;
 }
 
-/** All memory of a pool goes back to the device. */
+/** All memory of a pool goes back to the device, if nothing is in it. */
 static allot_status release_all(allot_heap *heap, uint32_t pool)
 {
-    allot_status status = ALLOT_STATUS_OK;
+    /* Blocks that were just taken out of fronts, and requests of the default pool placed here. */
+    const uint64_t left = placed_count(heap, pool);
+    allot_status status =
+        left == 0 ? ALLOT_STATUS_OK
+                  : alloti_fail(ALLOT_STATUS_BUSY, "the pool holds %" PRIu64 " blocks", left);
     for (uint32_t i = 0; i < heap->arena_count && status == ALLOT_STATUS_OK; i++) {
         heap_arena *const arena = heap->arenas[i];
         if (arena->pool == pool && !arena->is_dead) {
@@ -130,6 +138,17 @@ static allot_status release_all(allot_heap *heap, uint32_t pool)
         }
     }
     return status;
+}
+
+/** Call `change` for every arena of a pool. */
+static void each_arena(allot_heap *heap, uint32_t pool,
+                       void (*change)(allot_heap *heap, uint32_t arena))
+{
+    for (uint32_t i = 0; i < heap->arena_count; i++) {
+        if (heap->arenas[i]->pool == pool) {
+            change(heap, i);
+        }
+    }
 }
 
 static allot_status destroy_pool(allot_heap *heap, allot_heap_pool pool)
@@ -147,20 +166,17 @@ static allot_status destroy_pool(allot_heap *heap, allot_heap_pool pool)
                            live_count(heap, index));
     }
     status = alloti_pending_wait(heap);
-    if (status == ALLOT_STATUS_OK) {
-        status = release_all(heap, index);
-    }
-    if (status == ALLOT_STATUS_OK && has_guests(heap, index)) {
-        status = alloti_fail(ALLOT_STATUS_BUSY, "blocks of the default pool are in the pool");
-    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    for (uint32_t i = 0; i < heap->arena_count; i++) {
-        if (heap->arenas[i]->pool == index) {
-            alloti_arena_bury(heap, i);
-        }
+    /* From here on nothing comes out of its fronts, which need no lock of the heap. */
+    each_arena(heap, index, alloti_arena_hide);
+    status = release_all(heap, index);
+    if (status != ALLOT_STATUS_OK) {
+        each_arena(heap, index, alloti_arena_show);
+        return status;
     }
+    each_arena(heap, index, alloti_arena_bury);
     heap->pools[index]->generation++;
     return ALLOT_STATUS_OK;
 }

@@ -84,16 +84,6 @@ static bool is_no_room(allot_status status)
            status == ALLOT_STATUS_BUDGET;
 }
 
-static allot_status refuse_dropped(void)
-{
-    return alloti_fail(ALLOT_STATUS_NOT_FOUND, "the block was dropped for want of memory");
-}
-
-static allot_status refuse_pinned(void)
-{
-    return alloti_fail(ALLOT_STATUS_BUSY, "the block would have to move and is pinned");
-}
-
 allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
                                const heap_ask *ask)
 {
@@ -148,14 +138,13 @@ static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghos
     alloti_fill_block(heap, ask, ghost);
     allot_status status = alloti_debug_before_use(heap, heap_block_at(heap, ghost));
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_block_find(heap, handle, &index, &word);
+        status = alloti_block_hold(heap, handle, &index, &word);
     }
-    if (status == ALLOT_STATUS_OK && (word & BLOCK_DROPPED) != 0) {
-        status = refuse_dropped();
-    } else if (status == ALLOT_STATUS_OK && !alloti_block_begin_move(heap_block_at(heap, index))) {
-        status = refuse_pinned();
-    } else if (status == ALLOT_STATUS_OK) {
-        status = alloti_block_move(heap, index, ghost, ask);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_block_can_move(word);
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_block_move(heap, index, ghost, ask);
+        }
         alloti_block_end_move(heap_block_at(heap, index));
     }
     if (status == ALLOT_STATUS_OK) {
@@ -172,22 +161,20 @@ static allot_status begin_resize(allot_heap *heap, allot_handle handle, uint64_t
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    const allot_status status = alloti_block_find(heap, handle, &index, &word);
+    const allot_status status = alloti_block_hold(heap, handle, &index, &word);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    if ((word & BLOCK_DROPPED) != 0) {
-        return refuse_dropped();
-    }
     heap_block *const block = heap_block_at(heap, index);
-    const bool is_mine = alloti_block_begin_move(block);
-    *ask = alloti_ask_like(heap, index, size);
-    const allot_status resized = resize_in_place(heap, block, size);
-    if (is_mine) {
-        alloti_block_end_move(block);
-        return resized;
+    const allot_status movable = alloti_block_can_move(word);
+    allot_status resized = movable;
+    if (movable != ALLOT_STATUS_NOT_FOUND) {
+        *ask = alloti_ask_like(heap, index, size);
+        resized = resize_in_place(heap, block, size);
     }
-    return is_no_room(resized) ? refuse_pinned() : resized;
+    alloti_block_end_move(block);
+    return is_no_room(resized) && movable != ALLOT_STATUS_OK ? alloti_block_can_move(word)
+                                                             : resized;
 }
 
 allot_status allot_heap_resize(allot_heap *heap, allot_handle handle, uint64_t size)
