@@ -353,6 +353,16 @@ STEP(end_stream)
     return allot_heap_end_stream(s->heap, s->streams[1]);
 }
 
+STEP(record)
+{
+    return allot_heap_record(s->heap, 64);
+}
+
+STEP(end_recording)
+{
+    return allot_heap_record(s->heap, 0);
+}
+
 STEP(alloc_at_last)
 {
     return alloc(s, SCENE_B, &(allot_request){.size = 64 * KIB}, 2, true);
@@ -409,7 +419,9 @@ const scene_step SCENE_STEPS[] = {
     {"destroy_pool", destroy_pool, SCENE_PROGRESS},
     {"end_stream", end_stream, SCENE_PROGRESS},
     {"raise_limit", raise_limit, SCENE_AS_BEFORE},
+    {"record", record, SCENE_AS_BEFORE},
     {"alloc_at_last", alloc_at_last, SCENE_PROGRESS},
+    {"end_recording", end_recording, SCENE_AS_BEFORE},
     {"trim_all", trim_all, SCENE_PROGRESS},
 };
 const size_t SCENE_STEP_COUNT = sizeof SCENE_STEPS / sizeof SCENE_STEPS[0];

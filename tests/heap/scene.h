@@ -94,4 +94,23 @@ void scene_compare(const scene_snapshot *before, const scene_snapshot *after, sc
 /** Check the invariants and the bytes of all blocks; nothing may be armed. */
 void scene_verify(scene *s);
 
+/** Play steps [first, end); false, and a check has failed, at the first that does not succeed. */
+bool scene_play(scene *s, size_t first, size_t end);
+
+/** What fails: the n-th chance from arming on. */
+typedef struct scene_fault {
+    void (*arm)(scene *s, const struct scene_fault *fault, uint64_t nth);
+    /** Whether it took place. */
+    bool (*disarm)(scene *s, const struct scene_fault *fault);
+    uint64_t call_mask; /**< Of the failing device. */
+    allot_status status;
+    uint32_t event_delay;
+    uint64_t seed;
+} scene_fault;
+
+/** Play the scene with every chance of each step to fail taken in turn, and check that the heap is
+ * as before each time, and that the step succeeds when it is tried again. Returns how many times a
+ * step failed. */
+uint64_t scene_fail_each_step(const scene_setting *setting, const scene_fault *fault);
+
 #endif /* HEAP_SCENE_H */
