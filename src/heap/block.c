@@ -3,8 +3,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/array.h"
+#include "core/mix.h"
 #include "heap/pool.h"
 
 #define BITS_MASK ((UINT64_C(1) << BLOCK_PIN_SHIFT) - 1)
@@ -32,7 +34,12 @@ static allot_status add_chunk(heap_blocks *blocks)
     if (fresh == NULL) {
         return alloti_fail_memory(BLOCKS_PER_CHUNK * sizeof *fresh);
     }
-    /* Release: readers that see the chunk see zeroed words. */
+    for (uint32_t i = 0; i < BLOCKS_PER_CHUNK; i++) {
+        atomic_store_explicit(&fresh[i].word,
+                              (uint64_t)blocks->generation << BLOCK_GENERATION_SHIFT,
+                              memory_order_relaxed);
+    }
+    /* Release: readers that see the chunk see words that are not live. */
     atomic_store_explicit(&blocks->chunks[chunk], fresh, memory_order_release);
     return ALLOT_STATUS_OK;
 }
@@ -66,6 +73,16 @@ void alloti_block_put(allot_heap *heap, uint32_t index)
         block->next = heap->blocks.unused;
         heap->blocks.unused = index;
     }
+}
+
+void alloti_blocks_init(allot_heap *heap)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t heap_itself = alloti_mix64((uint64_t)(uintptr_t)heap);
+    const uint64_t mixed = alloti_mix64(heap_itself + (uint64_t)now.tv_nsec);
+    heap->blocks.unused = ALLOT_NONE;
+    heap->blocks.generation = (uint32_t)(mixed >> 33); /* at least 2^31 are left of 2^32 */
 }
 
 void alloti_blocks_fini(allot_heap *heap)

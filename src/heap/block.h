@@ -3,7 +3,8 @@
  * The table of blocks, their words, and the handles that name them.
  *
  * A handle is the block's generation above, its place + 1 below. A place whose generations are used
- * up is never used again, so that a handle cannot come back.
+ * up is never used again, so that a handle cannot come back. Each heap begins with a generation of
+ * its own, so that a handle of one names, but for a rare chance, nothing in another.
  */
 #ifndef ALLOTI_HEAP_BLOCK_H
 #define ALLOTI_HEAP_BLOCK_H
@@ -14,6 +15,8 @@
 ALLOT_NODISCARD allot_status alloti_block_take(allot_heap *heap, uint32_t *out);
 void alloti_block_put(allot_heap *heap, uint32_t index);
 
+/** Empty. */
+void alloti_blocks_init(allot_heap *heap);
 void alloti_blocks_fini(allot_heap *heap);
 
 static inline heap_block *heap_block_at(const allot_heap *heap, uint32_t index)

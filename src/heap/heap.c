@@ -107,7 +107,8 @@ static allot_status take_options(allot_heap *heap, const allot_heap_options *giv
 
 static allot_status init(allot_heap *heap, const allot_heap_options *options)
 {
-    heap->blocks.unused = heap->uses_unused = heap->segment_unused = ALLOT_NONE;
+    alloti_blocks_init(heap);
+    heap->uses_unused = heap->segment_unused = ALLOT_NONE;
     heap->give_back = ALLOT_NONE;
     heap->drop_line = ALLOTI_TREE_INIT;
     allot_status status = take_options(heap, options);

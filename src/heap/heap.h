@@ -87,6 +87,7 @@ typedef struct heap_blocks {
         *_Atomic chunks[BLOCK_CHUNKS_MAX]; /**< Released when filled in, acquired by readers. */
     uint32_t count;                        /**< Places that were ever used. */
     uint32_t unused;                       /**< First of the list; ALLOT_NONE: none. */
+    uint32_t generation;                   /**< That places begin with. */
 } heap_blocks;
 
 /** Another stream that uses a block. */
