@@ -203,8 +203,12 @@ static allot_status try_way(host_mover *mover)
                                   mover->way == HOST_WAY_UFFD ? "Linux 6.8" : "Linux 5.7");
 }
 
-static void measure(host_way way, host_way_found *found)
+/* Each filled once, by measure(), and only read after that. */
+static host_way_found ways[HOST_WAY_COUNT];
+
+static void measure(host_way way)
 {
+    host_way_found *const found = &ways[way];
     *found = (host_way_found){.works = way == HOST_WAY_COPY, .page_min = {HOST_NEVER, HOST_NEVER}};
     if (way == HOST_WAY_COPY) {
         return;
@@ -242,18 +246,27 @@ const host_machine *alloti_host_machine(void)
     return &this_machine;
 }
 
+#define MEASURE_WAY(name, spelling, text)                                                          \
+    static void measure_##name(void)                                                               \
+    {                                                                                              \
+        measure(HOST_WAY_##name);                                                                  \
+    }
+HOST_WAY_LIST(MEASURE_WAY)
+#undef MEASURE_WAY
+
 const host_way_found *alloti_host_way_find(host_way way)
 {
-    /* Guards the two below: one thread measures, those that ask meanwhile wait. Taken first. */
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static host_way_found ways[HOST_WAY_COUNT];
-    static bool is_measured[HOST_WAY_COUNT];
-    pthread_mutex_lock(&lock);
-    if (!is_measured[way]) {
-        measure(way, &ways[way]);
-        is_measured[way] = true;
-    }
-    pthread_mutex_unlock(&lock);
+    /* No lock, which would stay locked in a child that is forked while one thread measures: there
+     * pthread_once() begins anew. */
+    static struct {
+        pthread_once_t once;
+        void (*measure)(void);
+    } looks[HOST_WAY_COUNT] = {
+#define LOOK(name, spelling, text) {PTHREAD_ONCE_INIT, measure_##name},
+        HOST_WAY_LIST(LOOK)
+#undef LOOK
+    };
+    pthread_once(&looks[way].once, looks[way].measure);
     return &ways[way];
 }
 

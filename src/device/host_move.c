@@ -25,6 +25,7 @@ struct uffd_move {
     int64_t move; /**< Bytes moved, or a negative errno. */
 };
 #define UFFD_IOCTL_MOVE _IOWR(UFFDIO, 0x05, struct uffd_move)
+#define UFFD_IOCTL_NEW _IO(0xAA, 0x00) /* of /dev/userfaultfd, Linux 6.1 */
 enum {
     UFFD_MOVE_ALLOW_SRC_HOLES = 2,
     UFFD_OPEN_USER_MODE_ONLY = 1,
@@ -65,12 +66,31 @@ static void copy_bytes(uint64_t dst, uint64_t src, uint64_t size)
 }
 
 /**
- * Open the file that pages are moved through. Only faults of user mode could be reported to it,
- * which is all that an ordinary user may ask for; none are, as nothing is ever write-protected.
+ * The file that pages are moved through; -1 with errno. Only faults of user mode could be reported
+ * to it, which is all that an ordinary user may ask for; none are, as nothing is ever
+ * write-protected. Where a filter of system calls forbids the call, as in many containers, there
+ * may be a device file that grants it.
  */
+static int open_uffd_file(void)
+{
+    const int flags = O_CLOEXEC | UFFD_OPEN_USER_MODE_ONLY;
+    const int file = (int)syscall(SYS_userfaultfd, flags);
+    const int error = errno;
+    const int door = file >= 0 ? -1 : open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    if (door < 0) {
+        errno = error;
+        return file;
+    }
+    const int granted = ioctl(door, UFFD_IOCTL_NEW, flags);
+    (void)close(door);
+    errno = error;
+    return granted;
+}
+
+/** Open that file and the scratch place. */
 static allot_status open_uffd(host_mover *mover)
 {
-    const int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_OPEN_USER_MODE_ONLY);
+    const int file = open_uffd_file();
     if (file < 0) {
         return alloti_fail(ALLOT_STATUS_UNSUPPORTED, "userfaultfd: %s", strerror(errno));
     }

@@ -38,15 +38,18 @@ static bool read_line(const char *path, char *out, size_t size)
     return is_read;
 }
 
-/** A userfaultfd by the system call, or by the device file that may be given to users; -1. */
+/** A userfaultfd as the host device opens it: by the system call, or by the device file that a
+ * container may be given; -1 with errno. */
 static int open_userfaultfd(void)
 {
-    enum { NEW = 0xaa00 }; /* USERFAULTFD_IOC_NEW, _IO(0xAA, 0x00) */
-    int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    enum { NEW = 0xaa00 };       /* USERFAULTFD_IOC_NEW, _IO(0xAA, 0x00) */
+    enum { USER_MODE_ONLY = 1 }; /* UFFD_USER_MODE_ONLY */
+    const int flags = O_CLOEXEC | USER_MODE_ONLY;
+    int file = (int)syscall(SYS_userfaultfd, flags);
     if (file < 0) {
         const int error = errno;
         const int door = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-        file = door < 0 ? -1 : ioctl(door, NEW, O_CLOEXEC | O_NONBLOCK);
+        file = door < 0 ? -1 : ioctl(door, NEW, flags);
         if (door >= 0) {
             close(door);
         }
@@ -63,8 +66,8 @@ static void find_userfaultfd(doctor_findings *out)
         const bool is_absent = errno == ENOSYS;
         add(out, "userfaultfd", is_absent ? "absent" : "not permitted",
             is_absent ? "pages are moved by mremap or copied"
-                      : "pages are moved by mremap or copied; access to /dev/userfaultfd or "
-                        "vm.unprivileged_userfaultfd=1 would let them be moved");
+                      : "pages are moved by mremap or copied; something forbids the call, as "
+                        "filters of containers do: access to /dev/userfaultfd would do too");
         return;
     }
     struct uffdio_api api = {.api = UFFD_API};
