@@ -161,7 +161,7 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_device_memory_info(allot_device *de
 
 /**
  * Time as the device counts it, in nanoseconds from any moment: that of the machine, or of the
- * simulation.
+ * simulation. 0 in the child of a fork().
  */
 ALLOT_API uint64_t allot_device_clock_ns(allot_device *device);
 
@@ -445,7 +445,8 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_device_open_failing(
 ALLOT_API ALLOT_NODISCARD allot_status allot_failing_arm(allot_device *device,
                                                          const allot_failing_options *options);
 
-/** Calls that counted since the last arming, and how many of them were failed. */
+/** Calls that counted since the last arming, and how many of them were failed. 0 for another kind
+ * of device, and in the child of a fork(). */
 ALLOT_API uint64_t allot_failing_call_count(const allot_device *device);
 ALLOT_API uint64_t allot_failing_failed_count(const allot_device *device);
 

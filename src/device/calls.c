@@ -32,13 +32,18 @@ static void let_go(allot_device *device, _Atomic uint64_t *bytes, uint64_t size)
     }
 }
 
+bool alloti_device_is_forked(const allot_device *device)
+{
+    return device->fork_generation != alloti_fork_generation();
+}
+
 allot_status alloti_device_check_fork(const allot_device *device)
 {
-    return device->fork_generation == alloti_fork_generation()
-               ? ALLOT_STATUS_OK
-               : alloti_fail(ALLOT_STATUS_FORKED,
+    return alloti_device_is_forked(device)
+               ? alloti_fail(ALLOT_STATUS_FORKED,
                              "%s: the device was opened before fork(): open it anew in the child",
-                             device->info.name);
+                             device->info.name)
+               : ALLOT_STATUS_OK;
 }
 
 static allot_status begin(allot_device *device, allot_device_call call)
@@ -91,6 +96,9 @@ allot_status allot_device_memory_info(allot_device *device, uint64_t *size_free,
 
 uint64_t allot_device_clock_ns(allot_device *device)
 {
+    if (alloti_device_is_forked(device)) {
+        return 0;
+    }
     if (device->ops.clock_ns != NULL) {
         return device->ops.clock_ns(device->self);
     }
@@ -451,6 +459,26 @@ static allot_status copy_one_by_one(allot_device *device, allot_stream stream,
     return status;
 }
 
+/** Copies up to the first that has no size: drivers refuse a batch with one of those. */
+static size_t count_run(const allot_copy *copies, size_t copy_count)
+{
+    size_t run = 0;
+    while (run < copy_count && copies[run].size != 0) {
+        run++;
+    }
+    return run;
+}
+
+static allot_status copy_run(allot_device *device, allot_stream stream, const allot_copy *copies,
+                             size_t copy_count)
+{
+    const allot_status status = begin(device, ALLOT_DEVICE_CALL_COPY_BATCH);
+    return status != ALLOT_STATUS_OK
+               ? status
+               : end(device, ALLOT_DEVICE_CALL_COPY_BATCH,
+                     device->ops.copy_batch(device->self, stream.value, copies, copy_count));
+}
+
 allot_status allot_device_copy_batch(allot_device *device, allot_stream stream,
                                      const allot_copy *copies, size_t copy_count)
 {
@@ -459,21 +487,19 @@ allot_status allot_device_copy_batch(allot_device *device, allot_stream stream,
     }
     for (size_t i = 0; i < copy_count; i++) {
         const allot_status status =
-            copies[i].size == 0 ? refuse(device, "a copy of a batch has no size: number", i)
+            copies[i].size == 0 ? ALLOT_STATUS_OK
                                 : check_copy(device, copies[i].dst, copies[i].src, copies[i].size);
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
     }
-    if (copy_count == 0) {
-        return ALLOT_STATUS_OK;
+    allot_status status = ALLOT_STATUS_OK;
+    for (size_t i = 0; i < copy_count && status == ALLOT_STATUS_OK;) {
+        const size_t run = count_run(copies + i, copy_count - i);
+        status = run == 0 ? ALLOT_STATUS_OK : copy_run(device, stream, copies + i, run);
+        i += run == 0 ? 1 : run;
     }
-    const allot_status status = begin(device, ALLOT_DEVICE_CALL_COPY_BATCH);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    return end(device, ALLOT_DEVICE_CALL_COPY_BATCH,
-               device->ops.copy_batch(device->self, stream.value, copies, copy_count));
+    return status;
 }
 
 allot_status allot_device_move(allot_device *device, allot_stream stream, allot_devptr dst,

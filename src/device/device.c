@@ -179,7 +179,7 @@ void allot_device_destroy(allot_device *device)
     if (device == NULL) {
         return;
     }
-    device->ops.destroy(device->self, device->fork_generation != alloti_fork_generation());
+    device->ops.destroy(device->self, alloti_device_is_forked(device));
     free(device);
 }
 

@@ -28,7 +28,10 @@ struct allot_device {
     _Atomic uint64_t live_count;
 };
 
-/** ALLOT_STATUS_FORKED in a child of the process that opened the device. */
+/** Whether this is a child of the process that opened the device. */
+bool alloti_device_is_forked(const allot_device *device);
+
+/** ALLOT_STATUS_FORKED in such a child. */
 ALLOT_NODISCARD allot_status alloti_device_check_fork(const allot_device *device);
 
 /** The settings that a text gave; texts are borrowed for the call. */

@@ -327,7 +327,10 @@ allot_status allot_failing_arm(allot_device *device, const allot_failing_options
         return alloti_fail(ALLOT_STATUS_INVALID, "%s does not fail on request", device->info.name);
     }
     allot_failing_options taken;
-    const allot_status status = alloti_options_take(options, sizeof taken, &taken);
+    allot_status status = alloti_device_check_fork(device);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_options_take(options, sizeof taken, &taken);
+    }
     if (status == ALLOT_STATUS_OK) {
         failing *const self = device->self;
         pthread_mutex_lock(&self->mutex);
@@ -337,9 +340,14 @@ allot_status allot_failing_arm(allot_device *device, const allot_failing_options
     return status;
 }
 
-static uint64_t read_count(const allot_device *device, const uint64_t *count)
+/** What is behind a failing device that may be asked; NULL. */
+static failing *open_up(const allot_device *device)
 {
-    failing *const self = device->self;
+    return is_failing(device) && !alloti_device_is_forked(device) ? device->self : NULL;
+}
+
+static uint64_t read_count(failing *self, const uint64_t *count)
+{
     pthread_mutex_lock(&self->mutex);
     const uint64_t value = *count;
     pthread_mutex_unlock(&self->mutex);
@@ -348,10 +356,12 @@ static uint64_t read_count(const allot_device *device, const uint64_t *count)
 
 uint64_t allot_failing_call_count(const allot_device *device)
 {
-    return is_failing(device) ? read_count(device, &((failing *)device->self)->call_count) : 0;
+    failing *const self = open_up(device);
+    return self == NULL ? 0 : read_count(self, &self->call_count);
 }
 
 uint64_t allot_failing_failed_count(const allot_device *device)
 {
-    return is_failing(device) ? read_count(device, &((failing *)device->self)->failed_count) : 0;
+    failing *const self = open_up(device);
+    return self == NULL ? 0 : read_count(self, &self->failed_count);
 }

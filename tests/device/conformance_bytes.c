@@ -96,17 +96,18 @@ void batches_copy_all(void)
     const allot_devptr from = must_alloc(s.device, size);
     const allot_devptr to = must_alloc(s.device, size);
     CHECK_OK(allot_device_fill(s.device, DEFAULT_STREAM, to, 0xee, size));
-    allot_copy copies[COUNT];
+    allot_copy copies[COUNT + 2] = {{.size = 0}}; /* one at each end does nothing */
     for (uint64_t i = 0; i < COUNT; i++) {
-        copies[i] = (allot_copy){.dst = offset_by(to, (COUNT - 1 - i) * GAP),
-                                 .src = offset_by(from, i * GAP),
-                                 .size = PIECE};
-        write_pattern(&s, DEFAULT_STREAM, copies[i].src, i, PIECE);
+        copies[i + 1] = (allot_copy){.dst = offset_by(to, (COUNT - 1 - i) * GAP),
+                                     .src = offset_by(from, i * GAP),
+                                     .size = PIECE};
+        write_pattern(&s, DEFAULT_STREAM, copies[i + 1].src, i, PIECE);
     }
-    CHECK_OK(allot_device_copy_batch(s.device, DEFAULT_STREAM, copies, COUNT));
+    CHECK_OK(allot_device_copy_batch(s.device, DEFAULT_STREAM, copies, COUNT + 2));
     for (uint64_t i = 0; i < COUNT; i++) {
-        CHECK(holds_pattern(&s, DEFAULT_STREAM, copies[i].dst, i, PIECE));
-        CHECK(holds_value(&s, DEFAULT_STREAM, offset_by(copies[i].dst, PIECE), 0xee, GAP - PIECE));
+        CHECK(holds_pattern(&s, DEFAULT_STREAM, copies[i + 1].dst, i, PIECE));
+        CHECK(holds_value(&s, DEFAULT_STREAM, offset_by(copies[i + 1].dst, PIECE), 0xee,
+                          GAP - PIECE));
     }
     must_free(s.device, from, size);
     must_free(s.device, to, size);

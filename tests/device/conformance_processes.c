@@ -101,7 +101,8 @@ static int child(const subject *s, allot_devptr ptr, allot_event event)
         allot_device_free(s->device, ptr, KIB) == ALLOT_STATUS_FORKED &&
         allot_device_fill(s->device, DEFAULT_STREAM, ptr, 1, KIB) == ALLOT_STATUS_FORKED &&
         allot_device_event_query(s->device, event) == ALLOT_STATUS_FORKED &&
-        allot_device_stream_create(s->device, &stream) == ALLOT_STATUS_FORKED;
+        allot_device_stream_create(s->device, &stream) == ALLOT_STATUS_FORKED &&
+        allot_device_clock_ns(s->device) == 0;
     allot_device_destroy(s->device);
     allot_device_destroy(s->inner);
     return is_told && other.address == 5 && stream.value == 5 ? 0 : 1;
