@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -54,6 +55,19 @@ def test_absent_drivers_are_told(run, no_library):
     assert "no NVIDIA driver" in backends["cuda"]["reason"]
     assert "no loader of OpenCL" in backends["opencl"]["reason"]
     assert backends["null"]["status"] == "OK"
+
+
+def test_a_driver_that_ends_the_process_is_told(run, monkeypatch, tmp_path):
+    source = tmp_path / "driver.c"
+    source.write_text("__attribute__((constructor)) static void end(void) { __builtin_trap(); }\n")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    found = examine(run)
+    backends = {b["backend"]: b for b in found["backends"]}
+    assert backends["cuda"]["status"] == "BACKEND" and backends["cuda"]["device_count"] == 0
+    assert "its driver ends the programs that open it here (signal " in backends["cuda"]["reason"]
+    assert backends["host"]["status"] == "OK"
+    assert not [d for d in found["devices"] if d["device"].startswith("cuda")]
 
 
 def test_facts_of_the_kernel_are_those_of_the_system(run):

@@ -40,7 +40,8 @@ typedef struct doctor_findings {
     char standin[4096]; /**< Its folder; "" if there is none. */
 } doctor_findings;
 
-/** Look for every backend and open each of its devices. */
+/** Look for every backend and open each of its devices. `out` is shared with child processes, in
+ * which drivers are started. */
 void doctor_find_devices(doctor_findings *out);
 
 /** Open one device and ask it. */

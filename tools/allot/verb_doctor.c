@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* allot doctor: what of this machine allot can use, and why not the rest. */
-#include <stdlib.h>
+#include <sys/mman.h>
 
 #include "doctor.h"
 #include "dryrun_run.h"
@@ -59,13 +59,14 @@ static cli_exit run(const char *const *files, size_t count)
     if (count != 0) {
         return cli_usage("no arguments are expected");
     }
-    doctor_findings *const findings = calloc(1, sizeof *findings);
-    if (findings == NULL) {
+    doctor_findings *const findings =
+        mmap(NULL, sizeof *findings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (findings == MAP_FAILED) {
         fprintf(stderr, "allot: out of memory\n");
         return CLI_FAILED;
     }
     const cli_exit code = device != NULL ? look_at_device(findings) : look_at_all(findings);
-    free(findings);
+    (void)munmap(findings, sizeof *findings);
     return code;
 }
 
