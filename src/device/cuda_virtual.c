@@ -64,25 +64,37 @@ allot_status alloti_cuda_reserve(void *self, uint64_t size, uint64_t *address)
     return status != ALLOT_STATUS_OK ? status : answer;
 }
 
-allot_status alloti_cuda_unreserve(void *self, uint64_t address, uint64_t size)
+/** Lift a reservation, its place in *place; the mutex is held. */
+static allot_status lift_reservation(cuda_device *device, uint64_t address, uint64_t size,
+                                     uint32_t *place)
 {
-    cuda_device *const device = self;
-    pthread_mutex_lock(&device->mutex);
-    const bool is_mapped = alloti_areas_overlap(&device->mappings, address, size);
-    pthread_mutex_unlock(&device->mutex);
-    if (is_mapped) {
-        return alloti_fail(ALLOT_STATUS_BUSY,
-                           "%s: memory is mapped in the addresses from %#" PRIx64,
-                           device->info.name, address);
-    }
-    const uint32_t place = alloti_cuda_lift(device, &device->reservations, address, size);
-    if (place == ALLOT_NONE) {
+    const device_area *const area = alloti_areas_at(&device->reservations, address);
+    if (area == NULL || area->size != size) {
         return alloti_fail(ALLOT_STATUS_INVALID,
                            "%s: no %" PRIu64 " bytes were reserved at %#" PRIx64, device->info.name,
                            size, address);
     }
+    if (alloti_areas_overlap(&device->mappings, address, size)) {
+        return alloti_fail(ALLOT_STATUS_BUSY,
+                           "%s: memory is mapped in the addresses from %#" PRIx64,
+                           device->info.name, address);
+    }
+    *place = alloti_areas_lift(&device->reservations, area);
+    return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_cuda_unreserve(void *self, uint64_t address, uint64_t size)
+{
+    cuda_device *const device = self;
+    uint32_t place = 0;
+    pthread_mutex_lock(&device->mutex);
+    allot_status status = lift_reservation(device, address, size, &place);
+    pthread_mutex_unlock(&device->mutex);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
+    status = alloti_cuda_enter(device, &scope);
     if (status == ALLOT_STATUS_OK) {
         const int error = device->driver->cuMemAddressFree(address, (size_t)size);
         status = alloti_cuda_leave(&scope, error, "cuMemAddressFree");
@@ -236,27 +248,39 @@ allot_status alloti_cuda_map(void *self, uint64_t address, uint64_t memory, uint
     return status;
 }
 
+/** Lift a mapping, its place in *place: of threads that unmap the same, one does. */
+static allot_status lift_mapping(cuda_device *device, uint64_t address, uint64_t size,
+                                 uint32_t *place)
+{
+    *place = alloti_cuda_lift(device, &device->mappings, address, size);
+    return *place != ALLOT_NONE
+               ? ALLOT_STATUS_OK
+               : alloti_fail(ALLOT_STATUS_INVALID,
+                             "%s: no memory of %" PRIu64 " bytes is mapped at %#" PRIx64,
+                             device->info.name, size, address);
+}
+
 allot_status alloti_cuda_unmap(void *self, uint64_t address, uint64_t size)
 {
     cuda_device *const device = self;
-    pthread_mutex_lock(&device->mutex);
-    const device_area *const mapping = alloti_areas_at(&device->mappings, address);
-    const bool is_found = mapping != NULL && mapping->size == size;
-    const uint64_t memory = is_found ? mapping->value : 0;
-    pthread_mutex_unlock(&device->mutex);
-    if (!is_found) {
-        return alloti_fail(ALLOT_STATUS_INVALID,
-                           "%s: no memory of %" PRIu64 " bytes is mapped at %#" PRIx64,
-                           device->info.name, size, address);
+    uint32_t place = 0;
+    allot_status status = lift_mapping(device, address, size, &place);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
     cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
+    status = alloti_cuda_enter(device, &scope);
     if (status == ALLOT_STATUS_OK) {
         const int error = device->driver->cuMemUnmap(address, (size_t)size);
         status = alloti_cuda_leave(&scope, error, "cuMemUnmap");
     }
+    pthread_mutex_lock(&device->mutex);
     if (status == ALLOT_STATUS_OK) {
-        unclaim(device, address, memory, size);
+        memory_at(device, device->mappings.items[place].value, size)->kind = FREE;
+        alloti_areas_give_up(&device->mappings, place);
+    } else {
+        alloti_areas_put_back(&device->mappings, place);
     }
+    pthread_mutex_unlock(&device->mutex);
     return status;
 }

@@ -4,6 +4,12 @@
 
 #include "device/opencl.h"
 
+static allot_status refuse(const opencl_device *device, uint64_t stream)
+{
+    return alloti_fail(ALLOT_STATUS_INVALID, "%s: there is no stream %#" PRIx64, device->info.name,
+                       stream);
+}
+
 allot_status alloti_opencl_find_queue(opencl_device *device, uint64_t stream, void **out)
 {
     if (stream == 0) {
@@ -14,8 +20,7 @@ allot_status alloti_opencl_find_queue(opencl_device *device, uint64_t stream, vo
     void *const queue = alloti_slots_get(&device->streams, OPENCL_STREAM, stream);
     pthread_mutex_unlock(&device->mutex);
     if (queue == NULL) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "%s: there is no stream %#" PRIx64,
-                           device->info.name, stream);
+        return refuse(device, stream);
     }
     *out = queue;
     return ALLOT_STATUS_OK;
@@ -43,6 +48,18 @@ allot_status alloti_opencl_stream_create(void *self, uint64_t *stream)
     return ALLOT_STATUS_OK;
 }
 
+/** Forget a stream; false where another thread did in the meantime. */
+static bool forget_stream(opencl_device *device, uint64_t stream)
+{
+    pthread_mutex_lock(&device->mutex);
+    const bool is_there = alloti_slots_get(&device->streams, OPENCL_STREAM, stream) != NULL;
+    if (is_there) {
+        alloti_slots_remove(&device->streams, stream);
+    }
+    pthread_mutex_unlock(&device->mutex);
+    return is_there;
+}
+
 allot_status alloti_opencl_stream_destroy(void *self, uint64_t stream)
 {
     opencl_device *const device = self;
@@ -54,11 +71,10 @@ allot_status alloti_opencl_stream_destroy(void *self, uint64_t stream)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    pthread_mutex_lock(&device->mutex);
-    alloti_slots_remove(&device->streams, stream);
-    pthread_mutex_unlock(&device->mutex);
-    return alloti_opencl_answer(device->driver->clReleaseCommandQueue(queue),
-                                "clReleaseCommandQueue");
+    return !forget_stream(device, stream)
+               ? refuse(device, stream)
+               : alloti_opencl_answer(device->driver->clReleaseCommandQueue(queue),
+                                      "clReleaseCommandQueue");
 }
 
 allot_status alloti_opencl_stream_synchronize(void *self, uint64_t stream)

@@ -95,6 +95,7 @@ bool holds_pattern(const subject *s, allot_stream stream, allot_devptr ptr, uint
     X(a_device_without_virtual_memory_says_so)                                                     \
     X(threads_call_at_once)                                                                        \
     X(threads_map_at_once)                                                                         \
+    X(of_threads_that_give_back_the_same_one_does)                                                 \
     X(a_forked_child_is_told)
 
 #define CONFORMANCE_DECLARE(name) void name(void);

@@ -3,6 +3,7 @@
 #include "device/conformance.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,94 @@ void threads_map_at_once(void)
         check_skip("the device has no virtual memory");
     } else {
         run_threads(&s, map_and_fill);
+    }
+    subject_end(&s);
+}
+
+/** What several threads try to give back at the same moment, and how many succeeded. */
+typedef struct contest {
+    const subject *s;
+    allot_devptr ptr; /**< KIB of plain memory. */
+    allot_devptr range;
+    allot_memory memory;
+    pthread_barrier_t barrier;
+    atomic_uint freed;
+    atomic_uint unmapped;
+    atomic_uint released;
+    atomic_uint unreserved;
+} contest;
+
+/** Start together; a call that fails says that there is no such thing. */
+static void note_try(contest *c, allot_status (*call)(contest *c), atomic_uint *count)
+{
+    (void)pthread_barrier_wait(&c->barrier);
+    const allot_status status = call(c);
+    CHECK(status == ALLOT_STATUS_OK || status == ALLOT_STATUS_INVALID);
+    *count += status == ALLOT_STATUS_OK;
+}
+
+static allot_status try_free(contest *c)
+{
+    return allot_device_free(c->s->device, c->ptr, KIB);
+}
+
+static allot_status try_unmap(contest *c)
+{
+    return allot_device_unmap(c->s->device, c->range, c->s->info.granule);
+}
+
+static allot_status try_release(contest *c)
+{
+    return allot_device_memory_release(c->s->device, c->memory, c->s->info.granule);
+}
+
+static allot_status try_unreserve(contest *c)
+{
+    return allot_device_unreserve(c->s->device, c->range, c->s->info.granule);
+}
+
+static void *give_back(void *context)
+{
+    contest *const c = context;
+    note_try(c, try_free, &c->freed);
+    if (c->s->info.granule != 0) {
+        note_try(c, try_unmap, &c->unmapped);
+        note_try(c, try_release, &c->released);
+        note_try(c, try_unreserve, &c->unreserved);
+    }
+    return NULL;
+}
+
+static void run_contest(const subject *s)
+{
+    pthread_t threads[THREADS];
+    const bool is_virtual = s->info.granule != 0;
+    contest c = {.s = s, .ptr = must_alloc(s->device, KIB)};
+    if (is_virtual) {
+        c.range = must_reserve(s->device, s->info.granule);
+        c.memory = must_create_memory(s->device, s->info.granule);
+        CHECK_OK(allot_device_map(s->device, c.range, c.memory, s->info.granule));
+    }
+    CHECK_EQ(pthread_barrier_init(&c.barrier, NULL, THREADS), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, give_back, &c), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    }
+    CHECK_EQ(c.freed, 1);
+    CHECK_EQ(c.unmapped, is_virtual);
+    CHECK_EQ(c.released, is_virtual);
+    CHECK_EQ(c.unreserved, is_virtual);
+    CHECK_EQ(pthread_barrier_destroy(&c.barrier), 0);
+}
+
+void of_threads_that_give_back_the_same_one_does(void)
+{
+    subject s = subject_begin();
+    REQUIRE(s.device != NULL);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        run_contest(&s);
     }
     subject_end(&s);
 }

@@ -225,6 +225,7 @@ void giving_back_what_is_used_is_refused(void)
     const allot_memory memory = map_new(&p, 3, 1);
     CHECK_EQ(allot_device_memory_release(p.s.device, memory, p.granule), ALLOT_STATUS_BUSY);
     CHECK_EQ(allot_device_unreserve(p.s.device, p.range, range_size(&p)), ALLOT_STATUS_BUSY);
+    CHECK_EQ(allot_device_unreserve(p.s.device, p.range, p.granule), ALLOT_STATUS_INVALID);
     write_pattern(&p.s, DEFAULT_STREAM, at(&p, 3), 4, p.granule);
     CHECK(holds_pattern(&p.s, DEFAULT_STREAM, at(&p, 3), 4, p.granule));
     drop(&p, 3, memory, 1);
