@@ -126,13 +126,15 @@ static void give_back(cuda_device *device)
     (void)alloti_cuda_leave(&scope, CUDA_SUCCESS, "");
 }
 
-static void release(cuda_device *device)
+static void release(cuda_device *device, bool is_forked)
 {
     alloti_areas_fini(&device->allocations);
     alloti_areas_fini(&device->reservations);
     alloti_areas_fini(&device->memories);
     alloti_areas_fini(&device->mappings);
-    pthread_mutex_destroy(&device->mutex);
+    if (!is_forked) { /* where a thread that is gone may hold it */
+        pthread_mutex_destroy(&device->mutex);
+    }
     free(device);
 }
 
@@ -143,7 +145,7 @@ static void destroy(void *self, bool is_forked)
         give_back(device);
         (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
     }
-    release(device);
+    release(device, is_forked);
 }
 
 static const allot_device_ops OPS = {
@@ -294,7 +296,7 @@ static allot_status open_device(const device_settings *settings, allot_device **
     alloti_areas_init(&device->mappings);
     status = find_device(device, settings->ordinal);
     if (status != ALLOT_STATUS_OK) {
-        release(device);
+        release(device, false);
         return status;
     }
     status = allot_device_create(&device->ops, device, out);

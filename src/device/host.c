@@ -16,8 +16,8 @@
 
 static void host_destroy(void *self, bool is_forked)
 {
-    /* All of it is host memory, of the child as well: nothing here is shared with the parent. */
-    (void)is_forked;
+    /* All of it is memory of this process, of a child as well: nothing is shared with the parent.
+     */
     host_device *const device = self;
     alloti_host_regions_fini(device);
     for (uint64_t i = 0; i < device->memories.count; i++) {
@@ -31,8 +31,10 @@ static void host_destroy(void *self, bool is_forked)
     alloti_slots_fini(&device->memories);
     alloti_slots_fini(&device->streams);
     alloti_slots_fini(&device->events);
-    alloti_host_mover_fini(&device->mover);
-    pthread_mutex_destroy(&device->lock);
+    alloti_host_mover_fini(&device->mover, is_forked);
+    if (!is_forked) { /* where a thread that is gone may hold it */
+        pthread_mutex_destroy(&device->lock);
+    }
     free(device);
 }
 

@@ -221,7 +221,7 @@ static void measure(host_way way)
         if (found->works) {
             measure_way(alloti_host_machine(), &mover, found);
         }
-        alloti_host_mover_fini(&mover);
+        alloti_host_mover_fini(&mover, false);
     }
     if (!found->works) {
         snprintf(found->reason, sizeof found->reason, "%s", allot_error_detail());

@@ -35,24 +35,23 @@ enum {
 /** Tries of a move that something else of the process got in the way of. */
 enum { TRIES_MAX = 8 };
 
+static const struct {
+    const char *spelling;
+    const char *text;
+} WAYS[HOST_WAY_COUNT] = {
+#define WAY_NAMES(name, spelling, text) {spelling, text},
+    HOST_WAY_LIST(WAY_NAMES)
+#undef WAY_NAMES
+};
+
 const char *alloti_host_way_spelling(host_way way)
 {
-    static const char *const spellings[HOST_WAY_COUNT] = {
-#define WAY_SPELLING(name, spelling, text) spelling,
-        HOST_WAY_LIST(WAY_SPELLING)
-#undef WAY_SPELLING
-    };
-    return spellings[way];
+    return WAYS[way].spelling;
 }
 
 const char *alloti_host_way_text(host_way way)
 {
-    static const char *const texts[HOST_WAY_COUNT] = {
-#define WAY_TEXT(name, spelling, text) text,
-        HOST_WAY_LIST(WAY_TEXT)
-#undef WAY_TEXT
-    };
-    return texts[way];
+    return WAYS[way].text;
 }
 
 static void count(_Atomic uint64_t *counter, uint64_t size)
@@ -122,13 +121,15 @@ allot_status alloti_host_mover_init(host_mover *mover, host_way way)
     return status;
 }
 
-void alloti_host_mover_fini(host_mover *mover)
+void alloti_host_mover_fini(host_mover *mover, bool is_forked)
 {
     if (mover->uffd >= 0) {
         (void)alloti_host_pages_unmap(mover->scratch, HOST_HUGE_PAGE);
         (void)close(mover->uffd);
     }
-    pthread_mutex_destroy(&mover->scratch_lock);
+    if (!is_forked) { /* where a thread that is gone may hold it */
+        pthread_mutex_destroy(&mover->scratch_lock);
+    }
 }
 
 void alloti_host_mover_adopt(const host_mover *mover, uint64_t address, uint64_t size)

@@ -57,7 +57,7 @@ const char *alloti_host_way_text(host_way way);
  *         ALLOT_STATUS_HOST_MEMORY.
  */
 ALLOT_NODISCARD allot_status alloti_host_mover_init(host_mover *mover, host_way way);
-void alloti_host_mover_fini(host_mover *mover);
+void alloti_host_mover_fini(host_mover *mover, bool is_forked);
 
 /** Tell the mover of a mapping. What it cannot adopt it will copy. */
 void alloti_host_mover_adopt(const host_mover *mover, uint64_t address, uint64_t size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "device/host_pages.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,6 +43,7 @@ bool alloti_host_has_huge_pages(void)
 static uint64_t map_anywhere(const host_mapping *mapping, uint64_t size)
 {
     if (size > SIZE_MAX) {
+        errno = ENOMEM;
         return 0;
     }
     const int protection = mapping->is_closed ? PROT_NONE : PROT_READ | PROT_WRITE;
@@ -55,6 +57,7 @@ uint64_t alloti_host_pages_map(const host_mapping *mapping)
     const uint64_t slack = mapping->align - alloti_host_page();
     uint64_t span = 0;
     if (!alloti_add(mapping->size, slack, &span)) {
+        errno = ENOMEM;
         return 0;
     }
     const uint64_t start = map_anywhere(mapping, span);

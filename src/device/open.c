@@ -10,6 +10,9 @@
 #include "core/parameters.h"
 #include "device/device.h"
 
+/** Characters of a text that messages about it show: there must be room for what is wrong. */
+enum { SHOWN_MAX = 200 };
+
 /** NULL: not part of this build. */
 static const device_backend *const BACKENDS[ALLOT_BACKEND_COUNT] = {
     [ALLOT_BACKEND_HOST] = &alloti_backend_host,
@@ -157,6 +160,13 @@ static allot_status parse(const char *text, allot_backend *backend, device_setti
     return parse_keys(text, length + 1, allot_backend_name(*backend), settings);
 }
 
+/** Put the text that a failure is about before what is wrong with it. */
+static allot_status prefix(allot_status status, const char *text)
+{
+    return alloti_fail_prefix(status, "device \"%.*s%s\": ", SHOWN_MAX, text,
+                              strlen(text) > SHOWN_MAX ? "..." : "");
+}
+
 allot_status allot_device_open(const char *text, allot_device **out)
 {
     if (text == NULL || out == NULL) {
@@ -166,13 +176,14 @@ allot_status allot_device_open(const char *text, allot_device **out)
     device_settings settings = {0};
     allot_status status = parse(text, &backend, &settings);
     if (status != ALLOT_STATUS_OK) {
-        return alloti_fail_prefix(status, "device \"%s\": ", text);
+        return prefix(status, text);
     }
     allot_backend_probe_result found = {0};
     status = allot_backend_probe(backend, &found);
     if (status == ALLOT_STATUS_OK && settings.ordinal >= found.device_count) {
-        return alloti_fail(ALLOT_STATUS_NOT_FOUND, "device \"%s\": %s has %u, counted from 0", text,
-                           allot_backend_name(backend), found.device_count);
+        status = alloti_fail(ALLOT_STATUS_NOT_FOUND, "%s has %u, counted from 0",
+                             allot_backend_name(backend), found.device_count);
+        return prefix(status, text);
     }
     return status == ALLOT_STATUS_OK ? BACKENDS[backend]->open(&settings, out) : status;
 }

@@ -75,7 +75,9 @@ static void destroy(void *self, bool is_forked)
     if (!is_forked && device->context != NULL) {
         (void)device->driver->clReleaseContext(device->context);
     }
-    pthread_mutex_destroy(&device->mutex);
+    if (!is_forked) { /* where a thread that is gone may hold it */
+        pthread_mutex_destroy(&device->mutex);
+    }
     free(device);
 }
 
@@ -107,12 +109,23 @@ static allot_status ask(const opencl_device *device, uint32_t what, size_t size,
         device->driver->clGetDeviceInfo(device->device, what, size, out, NULL), "clGetDeviceInfo");
 }
 
+/** OpenCL gives a name whole or not at all; what is too long for us is cut. */
+static allot_status ask_name(const opencl_device *device, char out[ALLOT_DEVICE_NAME_MAX])
+{
+    enum { NAME_MAX = 1024 };
+    char name[NAME_MAX] = "";
+    const allot_status status = ask(device, OPENCL_DEVICE_NAME, sizeof name - 1, name);
+    if (status == ALLOT_STATUS_OK) {
+        snprintf(out, ALLOT_DEVICE_NAME_MAX, "%s", name);
+    }
+    return status;
+}
+
 static allot_status ask_info(opencl_device *device, uint64_t limit)
 {
     allot_device_info *const info = &device->info;
     uint64_t memory = 0;
-    allot_status status = ask(device, OPENCL_DEVICE_NAME, sizeof info->name, info->name);
-    info->name[sizeof info->name - 1] = '\0';
+    allot_status status = ask_name(device, info->name);
     if (status == ALLOT_STATUS_OK) {
         status = ask(device, OPENCL_DEVICE_MEMORY_SIZE, sizeof memory, &memory);
     }

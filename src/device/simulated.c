@@ -114,8 +114,8 @@ static allot_status open_plan(simulated_plan *plan, const device_settings *setti
     plan->granule = settings->granule != 0 ? settings->granule : GRANULE_DEFAULT;
     if (!alloti_is_pow2(plan->granule) || plan->granule < ALIGN || plan->granule > SIMULATED_BASE) {
         return alloti_fail(ALLOT_STATUS_INVALID,
-                           "%s: granule: want a power of two of %llu bytes or more", plan->backend,
-                           (unsigned long long)ALIGN);
+                           "%s: granule: want a power of two of %llu bytes to 64 TiB",
+                           plan->backend, (unsigned long long)ALIGN);
     }
     if (settings->memory != 0) {
         plan->memory_total = settings->memory;

@@ -24,6 +24,12 @@ static allot_backend backend(void)
     return (allot_backend)i;
 }
 
+/** Whether this run has a double of CUDA that can be used. */
+static bool has_cuda(void)
+{
+    return backend() == ALLOT_BACKEND_CUDA && strcmp(getenv("EXPECTED_STATUS"), "OK") == 0;
+}
+
 static void the_reason_is_told(void)
 {
     const char *const status_name = getenv("EXPECTED_STATUS");
@@ -49,8 +55,7 @@ static void what_a_driver_lacks_is_not_offered(void)
     allot_device *device = NULL;
     allot_device_info info = {0};
     allot_devptr base = {0};
-    if (strstr(getenv("EXPECTED_TEXT"), "CUDA 11.0") == NULL ||
-        strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+    if (!has_cuda() || strstr(getenv("EXPECTED_TEXT"), "CUDA 11.0") == NULL) {
         return;
     }
     REQUIRE_OK(allot_device_open("cuda", &device));
@@ -58,6 +63,20 @@ static void what_a_driver_lacks_is_not_offered(void)
     CHECK_EQ(info.granule, 0);
     CHECK(!info.has_async_alloc && !info.has_batch_copy);
     CHECK_EQ(allot_device_reserve(device, 1 << 21, &base), ALLOT_STATUS_UNSUPPORTED);
+    allot_device_destroy(device);
+}
+
+/** A name that is too long is cut. */
+static void a_long_name_is_cut(void)
+{
+    allot_device *device = NULL;
+    allot_device_info info = {0};
+    if (backend() != ALLOT_BACKEND_OPENCL || strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+        return;
+    }
+    REQUIRE_OK(allot_device_open("opencl", &device));
+    allot_device_get_info(device, &info);
+    CHECK_EQ(strlen(info.name), ALLOT_DEVICE_NAME_MAX - 1);
     allot_device_destroy(device);
 }
 
@@ -71,7 +90,7 @@ static void batches_copy_all_whatever_the_driver_has(void)
     static const allot_stream stream = {16};
     const char *const expected = getenv("EXPECTED_BATCHES");
     allot_device *device = NULL;
-    if (strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+    if (!has_cuda()) {
         return;
     }
     REQUIRE_OK(allot_device_open("cuda", &device));
@@ -97,7 +116,7 @@ static void a_child_process_is_refused(void)
     allot_device *device = NULL;
     allot_device *other = NULL;
     allot_devptr at = {0};
-    if (strcmp(getenv("EXPECTED_STATUS"), "OK") != 0) {
+    if (!has_cuda()) {
         return;
     }
     REQUIRE_OK(allot_device_open("cuda", &device));
@@ -119,6 +138,7 @@ static void a_child_process_is_refused(void)
 static const check_test TESTS[] = {
     {"the_reason_is_told", the_reason_is_told},
     {"what_a_driver_lacks_is_not_offered", what_a_driver_lacks_is_not_offered},
+    {"a_long_name_is_cut", a_long_name_is_cut},
     {"batches_copy_all_whatever_the_driver_has", batches_copy_all_whatever_the_driver_has},
     {"a_child_process_is_refused", a_child_process_is_refused},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text that opens a device, and what is said of backends. */
 #include <allot/device.h>
+#include <string.h>
 
 #include "support/check.h"
 
@@ -55,6 +56,19 @@ static void wrong_settings_are_refused(void)
             "gpu needs a value of 1 to 63 characters");
 }
 
+static void a_long_text_leaves_room_for_the_reason(void)
+{
+    enum { LENGTH = 5000 };
+    char text[LENGTH + 1];
+    memset(text, 'x', LENGTH);
+    text[LENGTH] = '\0';
+    refused(text, "xxx...\": character 1: no such backend");
+    memcpy(text, "host,", strlen("host,"));
+    refused(text, "is no parameter (memory, granule, huge, move, guard)");
+    memcpy(text, "host,memory:", strlen("host,memory:"));
+    refused(text, "character 6: memory needs a value of 1 to 63 characters");
+}
+
 static void keys_of_other_backends_are_refused(void)
 {
     refused("host,gpu:t4", "\"gpu\" is no parameter");
@@ -82,6 +96,7 @@ static const check_test TESTS[] = {
     {"wrong_backends_are_refused", wrong_backends_are_refused},
     {"wrong_numbers_are_refused", wrong_numbers_are_refused},
     {"wrong_settings_are_refused", wrong_settings_are_refused},
+    {"a_long_text_leaves_room_for_the_reason", a_long_text_leaves_room_for_the_reason},
     {"keys_of_other_backends_are_refused", keys_of_other_backends_are_refused},
     {"a_probe_always_gives_a_reason", a_probe_always_gives_a_reason},
 };

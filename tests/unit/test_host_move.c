@@ -44,7 +44,7 @@ static bool arena_init(arena *a, host_way way, uint64_t size, bool is_huge)
 static void arena_fini(arena *a)
 {
     CHECK(alloti_host_pages_unmap(a->begin, a->size));
-    alloti_host_mover_fini(&a->mover);
+    alloti_host_mover_fini(&a->mover, false);
     free(a->model);
 }
 
