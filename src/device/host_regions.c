@@ -45,6 +45,14 @@ static allot_status enter(host_device *device, const host_region *values)
     return status;
 }
 
+/** What lies in reserved addresses: nothing yet. */
+static allot_status make_owners(uint64_t granules, host_memory ***out)
+{
+    const size_t item_size = sizeof(host_memory *);
+    *out = alloti_calloc_array(granules, item_size);
+    return *out != NULL ? ALLOT_STATUS_OK : alloti_fail_memory(granules * item_size);
+}
+
 allot_status alloti_host_region_add(host_device *device, const host_mapping *mapping, uint64_t size,
                                     uint64_t *address)
 {
@@ -57,10 +65,7 @@ allot_status alloti_host_region_add(host_device *device, const host_mapping *map
     }
     allot_status status = ALLOT_STATUS_OK;
     if (mapping->is_reserved) {
-        const uint64_t granules = size / device->granule;
-        region.owners = alloti_calloc_array(granules, sizeof *region.owners);
-        status = region.owners == NULL ? alloti_fail_memory(granules * sizeof *region.owners)
-                                       : ALLOT_STATUS_OK;
+        status = make_owners(size / device->granule, &region.owners);
     }
     if (status == ALLOT_STATUS_OK) {
         status = enter(device, &region);

@@ -33,6 +33,7 @@ EXPORT int clGetDeviceIDs(void *platform, uint64_t type, uint32_t capacity, void
 }
 
 #ifdef NAME_LENGTH
+/* NOLINTNEXTLINE(readability-non-const-parameter): the prototype is OpenCL's */
 EXPORT int clGetDeviceInfo(void *device, uint32_t what, size_t size, void *out, size_t *needed)
 {
     enum { INVALID_VALUE = -30, NAME = 0x102b };
