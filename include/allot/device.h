@@ -9,6 +9,10 @@
  * own that follows streams, copies in batches. Calls of a group that a device lacks return
  * ALLOT_STATUS_UNSUPPORTED, but for those that say what happens instead.
  *
+ * What every call may return beside what stands with it: ALLOT_STATUS_INVALID for an argument that
+ * cannot be or a handle that is none, ALLOT_STATUS_HOST_MEMORY, and ALLOT_STATUS_BACKEND with what
+ * the driver answered.
+ *
  * Thread-safe: several threads may call for one device at once; destroying it is not. After fork()
  * every call in the child returns ALLOT_STATUS_FORKED, and allot_device_destroy() only frees host
  * memory: the child opens a device of its own. Drivers of GPUs do not bear that: where one was
@@ -123,8 +127,9 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_backend_probe(allot_backend backend
 ALLOT_API ALLOT_NODISCARD allot_status allot_device_open(const char *text, allot_device **out);
 
 /**
- * Close a device; NULL is allowed. What was allocated from it is gone; whoever uses the device
- * closes it last.
+ * Close a device; NULL is allowed. Its memory and its addresses go with it, so heaps and wrappers
+ * over it are destroyed before. Streams and events of CUDA that were not destroyed stay for as long
+ * as something else of the process uses the GPU.
  */
 ALLOT_API void allot_device_destroy(allot_device *device);
 

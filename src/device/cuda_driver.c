@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Loading the CUDA driver. The outcome is kept with its text: a second look at a machine without a
- * driver costs nothing, and drivers cannot be started twice.
- */
+/* Loading the CUDA driver. */
 #include "device/cuda_driver.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
-#include "core/fork.h"
 #include "core/library.h"
+#include "device/driver_outcome.h"
 
 /**
  * The oldest driver: that of CUDA 11.0, the first with cuDevicePrimaryCtxRelease_v2. Virtual memory
@@ -19,9 +15,7 @@ enum { OLDEST_VERSION = 11000, MAJOR = 1000, MINOR = 10 };
 
 static struct {
     pthread_once_t once;
-    uint64_t fork_generation; /**< When it was loaded. */
-    allot_status status;
-    char reason[256]; /**< Of a failure. */
+    driver_outcome outcome;
     cuda_driver driver;
 } loaded = {.once = PTHREAD_ONCE_INIT};
 
@@ -83,23 +77,17 @@ static allot_status start(cuda_driver *driver)
 
 static void load(void)
 {
-    loaded.fork_generation = alloti_fork_generation();
-    loaded.status = start(&loaded.driver);
-    if (loaded.status != ALLOT_STATUS_OK) {
-        snprintf(loaded.reason, sizeof loaded.reason, "%s", allot_error_detail());
+    if (alloti_driver_begin(&loaded.outcome)) {
+        alloti_driver_end(&loaded.outcome, start(&loaded.driver));
     }
 }
 
 allot_status alloti_cuda_driver(const cuda_driver **out)
 {
     pthread_once(&loaded.once, load);
-    if (loaded.status != ALLOT_STATUS_OK) {
-        return alloti_fail(loaded.status, "%s", loaded.reason);
-    }
-    if (loaded.fork_generation != alloti_fork_generation()) {
-        return alloti_fail(ALLOT_STATUS_FORKED,
-                           "the driver was started before fork(), which it does not bear: start "
-                           "child processes before the first device is opened, or by exec()");
+    const allot_status status = alloti_driver_check(&loaded.outcome, "the driver of CUDA");
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
     *out = &loaded.driver;
     return ALLOT_STATUS_OK;

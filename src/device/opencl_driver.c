@@ -6,19 +6,16 @@
 #include "device/opencl_driver.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
-#include "core/fork.h"
 #include "core/library.h"
+#include "device/driver_outcome.h"
 
 enum { PLATFORMS_MAX = 16 };
 static const uint64_t ANY_TYPE = UINT32_MAX;
 
 static struct {
     pthread_once_t once;
-    uint64_t fork_generation; /**< When it was loaded. */
-    allot_status status;
-    char reason[256]; /**< Of a failure. */
+    driver_outcome outcome;
     opencl_driver driver;
 } loaded = {.once = PTHREAD_ONCE_INIT};
 
@@ -145,23 +142,17 @@ static allot_status start(opencl_driver *driver)
 
 static void load(void)
 {
-    loaded.fork_generation = alloti_fork_generation();
-    loaded.status = start(&loaded.driver);
-    if (loaded.status != ALLOT_STATUS_OK) {
-        snprintf(loaded.reason, sizeof loaded.reason, "%s", allot_error_detail());
+    if (alloti_driver_begin(&loaded.outcome)) {
+        alloti_driver_end(&loaded.outcome, start(&loaded.driver));
     }
 }
 
 allot_status alloti_opencl_driver(const opencl_driver **out)
 {
     pthread_once(&loaded.once, load);
-    if (loaded.status != ALLOT_STATUS_OK) {
-        return alloti_fail(loaded.status, "%s", loaded.reason);
-    }
-    if (loaded.fork_generation != alloti_fork_generation()) {
-        return alloti_fail(ALLOT_STATUS_FORKED,
-                           "OpenCL was started before fork(): start child processes before the "
-                           "first device is opened, or by exec()");
+    const allot_status status = alloti_driver_check(&loaded.outcome, "OpenCL");
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
     *out = &loaded.driver;
     return ALLOT_STATUS_OK;
