@@ -79,6 +79,7 @@ static void add_area(device_areas *areas, uint64_t address, uint64_t size, uint6
     (void)!alloti_areas_add(areas, &area);
 }
 
+/** Take out the area that begins at an address, if one does. */
 static void remove_area(device_areas *areas, uint64_t address)
 {
     const device_area *const found = alloti_areas_at(areas, address);
@@ -144,11 +145,13 @@ static allot_status trace_alloc_async(void *self, uint64_t stream, uint64_t size
     return end(device, status);
 }
 
-static void add_free(tracing *self, allot_status status, uint64_t address, uint64_t size,
-                     uint64_t stream)
+/** Record that a segment went: in the stream that it was allocated in, whichever it was freed in.
+ */
+static void add_free(tracing *self, allot_status status, uint64_t address, uint64_t size)
 {
+    const device_area *const segment = alloti_areas_at(&self->segments, address);
     if (status == ALLOT_STATUS_OK) {
-        add(self, ALLOT_EVENT_SEGMENT_FREE, address, size, stream);
+        add(self, ALLOT_EVENT_SEGMENT_FREE, address, size, segment == NULL ? 0 : segment->value);
         remove_area(&self->segments, address);
     }
 }
@@ -161,7 +164,7 @@ static allot_status trace_free(void *self, uint64_t address, uint64_t size)
         return status;
     }
     status = allot_device_free(device->wrapper.inner, (allot_devptr){address}, size);
-    add_free(device, status, address, size, 0);
+    add_free(device, status, address, size);
     return end(device, status);
 }
 
@@ -174,7 +177,7 @@ static allot_status trace_free_async(void *self, uint64_t stream, uint64_t addre
     }
     status = allot_device_free_async(device->wrapper.inner, (allot_stream){stream},
                                      (allot_devptr){address}, size);
-    add_free(device, status, address, size, stream);
+    add_free(device, status, address, size);
     return end(device, status);
 }
 

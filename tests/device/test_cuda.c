@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <allot/device.h>
+#include <allot/trace.h>
 
 #include "support/alloc_fault.h"
 #include "support/check.h"
@@ -140,6 +141,34 @@ static void the_drivers_pool_follows_the_stream(void)
         CHECK_EQ(in[PIECE - 1], round + 1);
     }
     CHECK_OK(allot_device_stream_destroy(device, stream));
+    allot_device_destroy(device);
+}
+
+static void a_trace_has_the_stream_of_each_segment(void)
+{
+    allot_device *const device = open_device();
+    allot_device *tracing = NULL;
+    allot_stream stream = {0};
+    allot_devptr ptr = {0};
+    allot_trace *trace = NULL;
+    allot_events events = {0};
+    if (device == NULL) {
+        return;
+    }
+    REQUIRE_OK(allot_device_open_tracing(device, &tracing));
+    CHECK_OK(allot_device_stream_create(tracing, &stream));
+    CHECK_OK(allot_device_alloc_async(tracing, stream, MIB, &ptr));
+    CHECK_OK(allot_device_stream_synchronize(tracing, stream));
+    CHECK_OK(allot_device_free(tracing, ptr, MIB));
+    REQUIRE_OK(allot_tracing_get_trace(tracing, &trace));
+    allot_trace_get_events(trace, 0, &events);
+    CHECK_EQ(events.count, 2);
+    for (size_t i = 0; i < events.count; i++) {
+        CHECK_EQ(allot_trace_stream(trace, events.stream[i]), stream.value);
+    }
+    allot_trace_destroy(trace);
+    CHECK_OK(allot_device_stream_destroy(tracing, stream));
+    allot_device_destroy(tracing);
     allot_device_destroy(device);
 }
 
@@ -453,6 +482,7 @@ static const check_test TESTS[] = {
     {"the_device_says_what_it_is", the_device_says_what_it_is},
     {"batches_are_copied_on_any_stream", batches_are_copied_on_any_stream},
     {"the_drivers_pool_follows_the_stream", the_drivers_pool_follows_the_stream},
+    {"a_trace_has_the_stream_of_each_segment", a_trace_has_the_stream_of_each_segment},
     {"what_is_in_use_or_unknown_is_refused", what_is_in_use_or_unknown_is_refused},
     {"running_out_is_told_with_the_drivers_words", running_out_is_told_with_the_drivers_words},
     {"what_was_not_freed_goes_with_the_device", what_was_not_freed_goes_with_the_device},
