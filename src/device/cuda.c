@@ -16,24 +16,26 @@
 /** What the CUDA programming guide promises of every address that an allocation returns. */
 enum { CUDA_ALIGN = 256 };
 
-allot_status alloti_cuda_enter(const cuda_device *device, cuda_scope *out)
+cuda_scope alloti_cuda_enter(const cuda_device *device)
 {
     const cuda_driver *const driver = device->driver;
     void *current = NULL;
-    *out = (cuda_scope){.device = device};
-    const allot_status status =
-        alloti_cuda_answer(driver, driver->cuCtxGetCurrent(&current), "cuCtxGetCurrent");
-    if (status != ALLOT_STATUS_OK || current == device->context) {
-        return status;
+    cuda_scope scope = {.device = device, .call = "cuCtxGetCurrent"};
+    scope.error = driver->cuCtxGetCurrent(&current);
+    if (scope.error == CUDA_SUCCESS && current != device->context) {
+        scope.call = "cuCtxPushCurrent";
+        scope.error = driver->cuCtxPushCurrent(device->context);
+        scope.is_pushed = scope.error == CUDA_SUCCESS;
     }
-    out->is_pushed = true;
-    return alloti_cuda_answer(driver, driver->cuCtxPushCurrent(device->context),
-                              "cuCtxPushCurrent");
+    return scope;
 }
 
 allot_status alloti_cuda_leave(const cuda_scope *scope, int error, const char *call)
 {
     const cuda_driver *const driver = scope->device->driver;
+    if (scope->error != CUDA_SUCCESS) {
+        return alloti_cuda_answer(driver, scope->error, scope->call);
+    }
     if (scope->is_pushed) {
         void *popped = NULL;
         const int pop_error = driver->cuCtxPopCurrent(&popped);
@@ -80,12 +82,9 @@ static allot_status memory_info(void *self, uint64_t *size_free, uint64_t *size_
     cuda_device *const device = self;
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_cuda_leave(&scope, device->driver->cuMemGetInfo(&free_bytes, &total_bytes),
-                                   "cuMemGetInfo");
-    }
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuMemGetInfo(&free_bytes, &total_bytes));
+    const allot_status status = alloti_cuda_leave(&scope, error, "cuMemGetInfo");
     if (status == ALLOT_STATUS_OK) {
         *size_free = free_bytes;
         *size_total = total_bytes;
@@ -104,8 +103,8 @@ static void give_back(cuda_device *device)
 {
     const cuda_driver *const driver = device->driver;
     device_area area;
-    cuda_scope scope;
-    if (alloti_cuda_enter(device, &scope) != ALLOT_STATUS_OK) {
+    const cuda_scope scope = alloti_cuda_enter(device);
+    if (scope.error != CUDA_SUCCESS) {
         return;
     }
     if (device->allocations.tree.count != 0 || device->mappings.tree.count != 0) {

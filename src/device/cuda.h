@@ -42,12 +42,18 @@ allot_status alloti_cuda_end(cuda_device *device, device_areas *areas, uint32_t 
 typedef struct cuda_scope {
     const cuda_device *device;
     bool is_pushed;
+    int error;        /**< Of entering; then nothing may be called. */
+    const char *call; /**< What failed. */
 } cuda_scope;
 
-/** Make the context current if it is not; ended by alloti_cuda_leave() if it succeeds. */
-ALLOT_NODISCARD allot_status alloti_cuda_enter(const cuda_device *device, cuda_scope *out);
+/** Make the context current if it is not; ended by alloti_cuda_leave(). */
+ALLOT_NODISCARD cuda_scope alloti_cuda_enter(const cuda_device *device);
 
-/** Restore the thread's context; the status of what `call` answered in between. */
+/** What a call of the driver answers; where entering failed it is not made. A macro, as a function
+ * would be given the answer. */
+#define CUDA_WITHIN(scope, call) ((scope).error == CUDA_SUCCESS ? (call) : (scope).error)
+
+/** Restore the thread's context; the status of entering or else of what `call` answered. */
 allot_status alloti_cuda_leave(const cuda_scope *scope, int error, const char *call);
 
 /** Streams and events as the driver names them. */

@@ -9,13 +9,9 @@ allot_status alloti_cuda_copy(void *self, uint64_t stream, uint64_t dst, uint64_
                               uint64_t size)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error =
-        device->driver->cuMemcpyDtoDAsync(dst, src, (size_t)size, cuda_handle(stream));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, device->driver->cuMemcpyDtoDAsync(dst, src, (size_t)size, cuda_handle(stream)));
     return alloti_cuda_leave(&scope, error, "cuMemcpyDtoDAsync");
 }
 
@@ -62,12 +58,8 @@ allot_status alloti_cuda_copy_batch(void *self, uint64_t stream, const allot_cop
     if (stream <= PER_THREAD_STREAM) { /* the driver has batches for other streams only */
         return copy_each(device, stream, copies, count);
     }
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    int error = CUDA_SUCCESS;
+    const cuda_scope scope = alloti_cuda_enter(device);
+    int error = scope.error;
     size_t done = 0;
     while (done < count && error == CUDA_SUCCESS) {
         const size_t n = count - done < BATCH_MAX ? count - done : BATCH_MAX;
@@ -85,13 +77,9 @@ allot_status alloti_cuda_fill(void *self, uint64_t stream, uint64_t dst, uint8_t
                               uint64_t size)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error =
-        device->driver->cuMemsetD8Async(dst, value, (size_t)size, cuda_handle(stream));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, device->driver->cuMemsetD8Async(dst, value, (size_t)size, cuda_handle(stream)));
     return alloti_cuda_leave(&scope, error, "cuMemsetD8Async");
 }
 
@@ -99,25 +87,17 @@ allot_status alloti_cuda_write(void *self, uint64_t stream, uint64_t dst, const 
                                uint64_t size)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error =
-        device->driver->cuMemcpyHtoDAsync(dst, src, (size_t)size, cuda_handle(stream));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, device->driver->cuMemcpyHtoDAsync(dst, src, (size_t)size, cuda_handle(stream)));
     return alloti_cuda_leave(&scope, error, "cuMemcpyHtoDAsync");
 }
 
 allot_status alloti_cuda_read(void *self, uint64_t stream, void *dst, uint64_t src, uint64_t size)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error =
-        device->driver->cuMemcpyDtoHAsync(dst, src, (size_t)size, cuda_handle(stream));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, device->driver->cuMemcpyDtoHAsync(dst, src, (size_t)size, cuda_handle(stream)));
     return alloti_cuda_leave(&scope, error, "cuMemcpyDtoHAsync");
 }

@@ -23,12 +23,9 @@ static allot_status take_allocation(cuda_device *device, uint64_t address, uint6
 allot_status alloti_cuda_alloc(void *self, uint64_t size, uint64_t *address)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error = device->driver->cuMemAlloc(address, (size_t)size);
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuMemAlloc(address, (size_t)size));
+    allot_status status = ALLOT_STATUS_OK;
     if (error == CUDA_SUCCESS) {
         status = hold_allocation(device, *address, size);
     }
@@ -43,27 +40,23 @@ allot_status alloti_cuda_free(void *self, uint64_t address, uint64_t size)
 {
     cuda_device *const device = self;
     uint32_t place = 0;
-    cuda_scope scope;
-    allot_status status = take_allocation(device, address, size, &place);
+    const allot_status status = take_allocation(device, address, size, &place);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_cuda_leave(&scope, device->driver->cuMemFree(address), "cuMemFree");
-    }
-    return alloti_cuda_end(device, &device->allocations, place, status);
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuMemFree(address));
+    const allot_status answer = alloti_cuda_leave(&scope, error, "cuMemFree");
+    return alloti_cuda_end(device, &device->allocations, place, answer);
 }
 
 allot_status alloti_cuda_alloc_async(void *self, uint64_t stream, uint64_t size, uint64_t *address)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error = device->driver->cuMemAllocAsync(address, (size_t)size, cuda_handle(stream));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, device->driver->cuMemAllocAsync(address, (size_t)size, cuda_handle(stream)));
+    allot_status status = ALLOT_STATUS_OK;
     if (error == CUDA_SUCCESS) {
         status = hold_allocation(device, *address, size);
     }
@@ -78,15 +71,13 @@ allot_status alloti_cuda_free_async(void *self, uint64_t stream, uint64_t addres
 {
     cuda_device *const device = self;
     uint32_t place = 0;
-    cuda_scope scope;
-    allot_status status = take_allocation(device, address, size, &place);
+    const allot_status status = take_allocation(device, address, size, &place);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        const int error = device->driver->cuMemFreeAsync(address, cuda_handle(stream));
-        status = alloti_cuda_leave(&scope, error, "cuMemFreeAsync");
-    }
-    return alloti_cuda_end(device, &device->allocations, place, status);
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error =
+        CUDA_WITHIN(scope, device->driver->cuMemFreeAsync(address, cuda_handle(stream)));
+    const allot_status answer = alloti_cuda_leave(&scope, error, "cuMemFreeAsync");
+    return alloti_cuda_end(device, &device->allocations, place, answer);
 }

@@ -9,23 +9,19 @@ enum { STREAM_NON_BLOCKING = 1, EVENT_DISABLE_TIMING = 2 };
 static allot_status call_with(cuda_device *device, int (*function)(void *), uint64_t handle,
                               const char *call)
 {
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    return status != ALLOT_STATUS_OK
-               ? status
-               : alloti_cuda_leave(&scope, function(cuda_handle(handle)), call);
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, function(cuda_handle(handle)));
+    return alloti_cuda_leave(&scope, error, call);
 }
 
 /** Calls that make a handle. */
 static allot_status create(cuda_device *device, int (*function)(void **, unsigned), unsigned flags,
                            const char *call, uint64_t *out)
 {
-    cuda_scope scope;
+    const cuda_scope scope = alloti_cuda_enter(device);
     void *made = NULL;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_cuda_leave(&scope, function(&made, flags), call);
-    }
+    const int error = CUDA_WITHIN(scope, function(&made, flags));
+    const allot_status status = alloti_cuda_leave(&scope, error, call);
     if (status == ALLOT_STATUS_OK) {
         *out = (uintptr_t)made;
     }
@@ -49,12 +45,9 @@ allot_status alloti_cuda_stream_destroy(void *self, uint64_t stream)
 allot_status alloti_cuda_stream_wait(void *self, uint64_t stream, uint64_t event)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error = device->driver->cuStreamWaitEvent(cuda_handle(stream), cuda_handle(event), 0);
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, device->driver->cuStreamWaitEvent(cuda_handle(stream), cuda_handle(event), 0));
     return alloti_cuda_leave(&scope, error, "cuStreamWaitEvent");
 }
 
@@ -80,24 +73,17 @@ allot_status alloti_cuda_event_destroy(void *self, uint64_t event)
 allot_status alloti_cuda_event_record(void *self, uint64_t event, uint64_t stream)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error = device->driver->cuEventRecord(cuda_handle(event), cuda_handle(stream));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error =
+        CUDA_WITHIN(scope, device->driver->cuEventRecord(cuda_handle(event), cuda_handle(stream)));
     return alloti_cuda_leave(&scope, error, "cuEventRecord");
 }
 
 allot_status alloti_cuda_event_query(void *self, uint64_t event)
 {
     cuda_device *const device = self;
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error = device->driver->cuEventQuery(cuda_handle(event));
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuEventQuery(cuda_handle(event)));
     if (error == CUDA_NOT_READY) { /* an answer, no failure: no text is set */
         const allot_status left = alloti_cuda_leave(&scope, CUDA_SUCCESS, "cuEventQuery");
         return left == ALLOT_STATUS_OK ? ALLOT_STATUS_BUSY : left;

@@ -45,13 +45,10 @@ allot_status alloti_cuda_reserve(void *self, uint64_t size, uint64_t *address)
 {
     cuda_device *const device = self;
     const cuda_driver *const driver = device->driver;
-    cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    const int error =
-        driver->cuMemAddressReserve(address, (size_t)size, (size_t)device->granule, 0, 0);
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(
+        scope, driver->cuMemAddressReserve(address, (size_t)size, (size_t)device->granule, 0, 0));
+    allot_status status = ALLOT_STATUS_OK;
     if (error == CUDA_SUCCESS) {
         status = alloti_cuda_hold(device, &device->reservations,
                                   &(device_area){.address = *address, .size = size});
@@ -93,12 +90,9 @@ allot_status alloti_cuda_unreserve(void *self, uint64_t address, uint64_t size)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    cuda_scope scope;
-    status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        const int error = device->driver->cuMemAddressFree(address, (size_t)size);
-        status = alloti_cuda_leave(&scope, error, "cuMemAddressFree");
-    }
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuMemAddressFree(address, (size_t)size));
+    status = alloti_cuda_leave(&scope, error, "cuMemAddressFree");
     return alloti_cuda_end(device, &device->reservations, place, status);
 }
 
@@ -107,13 +101,11 @@ allot_status alloti_cuda_memory_create(void *self, uint64_t size, uint64_t *memo
     cuda_device *const device = self;
     const cuda_driver *const driver = device->driver;
     const cuda_memory_properties properties = properties_of(device);
-    cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
+    const cuda_scope scope = alloti_cuda_enter(device);
     uint64_t handle = 0;
-    const int error = driver->cuMemCreate(&handle, (size_t)size, &properties, 0);
+    const int error =
+        CUDA_WITHIN(scope, driver->cuMemCreate(&handle, (size_t)size, &properties, 0));
+    allot_status status = ALLOT_STATUS_OK;
     if (error == CUDA_SUCCESS) {
         status = alloti_cuda_hold(
             device, &device->memories,
@@ -163,11 +155,9 @@ allot_status alloti_cuda_memory_release(void *self, uint64_t memory, uint64_t si
     if (place == ALLOT_NONE) {
         return is_mapped ? refuse_mapped(device, memory) : refuse_memory(device, memory, size);
     }
-    cuda_scope scope;
-    allot_status status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        status = alloti_cuda_leave(&scope, device->driver->cuMemRelease(memory), "cuMemRelease");
-    }
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuMemRelease(memory));
+    const allot_status status = alloti_cuda_leave(&scope, error, "cuMemRelease");
     return alloti_cuda_end(device, &device->memories, place, status);
 }
 
@@ -215,13 +205,9 @@ static allot_status map(cuda_device *device, uint64_t address, uint64_t memory, 
     const cuda_driver *const driver = device->driver;
     const cuda_access access = {.location = {.type = ON_DEVICE, .id = device->device},
                                 .flags = READ_AND_WRITE};
-    cuda_scope scope;
-    const allot_status status = alloti_cuda_enter(device, &scope);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
+    const cuda_scope scope = alloti_cuda_enter(device);
     const char *call = "cuMemMap";
-    int error = driver->cuMemMap(address, (size_t)size, 0, memory, 0);
+    int error = CUDA_WITHIN(scope, driver->cuMemMap(address, (size_t)size, 0, memory, 0));
     if (error == CUDA_SUCCESS) {
         call = "cuMemSetAccess";
         error = driver->cuMemSetAccess(address, (size_t)size, &access, 1);
@@ -268,12 +254,9 @@ allot_status alloti_cuda_unmap(void *self, uint64_t address, uint64_t size)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    cuda_scope scope;
-    status = alloti_cuda_enter(device, &scope);
-    if (status == ALLOT_STATUS_OK) {
-        const int error = device->driver->cuMemUnmap(address, (size_t)size);
-        status = alloti_cuda_leave(&scope, error, "cuMemUnmap");
-    }
+    const cuda_scope scope = alloti_cuda_enter(device);
+    const int error = CUDA_WITHIN(scope, device->driver->cuMemUnmap(address, (size_t)size));
+    status = alloti_cuda_leave(&scope, error, "cuMemUnmap");
     pthread_mutex_lock(&device->mutex);
     if (status == ALLOT_STATUS_OK) {
         memory_at(device, device->mappings.items[place].value, size)->kind = FREE;
