@@ -296,8 +296,9 @@ void alloti_block_describe(allot_heap *heap, uint32_t index, allot_block_info *o
     const heap_block *const block = heap_block_at(heap, index);
     const heap_arena *const arena = heap->arenas[block->arena];
     const uint64_t word = atomic_load_explicit(&block->word, memory_order_relaxed);
+    const allot_handle none = {0};
     *out = (allot_block_info){
-        .handle = block->is_pending ? (allot_handle){0} : handle_of(index, word),
+        .handle = block->is_pending ? none : handle_of(index, word),
         .ptr = {block->address},
         .size = block->size,
         .size_requested = block->requested,
