@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The host device: what it says of itself, its quota, its virtual memory, misuse, forks. */
 #include <allot/device.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -152,6 +153,17 @@ static void settings_that_cannot_be_are_refused(void)
     }
     allot_device *device = NULL;
     CHECK_EQ(allot_device_open("host:1", &device), ALLOT_STATUS_NOT_FOUND);
+}
+
+static void addresses_that_cannot_be_are_refused(void)
+{
+    allot_devptr range = {5};
+    allot_device *const device = open_host("memory:8EiB,granule:8EiB");
+    errno = 0;
+    CHECK_EQ(allot_device_reserve(device, UINT64_C(1) << 63, &range), ALLOT_STATUS_HOST_MEMORY);
+    CHECK_CONTAINS(allot_error_detail(), strerror(ENOMEM));
+    CHECK_EQ(range.address, 5);
+    allot_device_destroy(device);
 }
 
 static void ways_that_do_not_work_say_why(void)
@@ -794,6 +806,7 @@ static void threads_share_a_device(void)
 static const check_test TESTS[] = {
     {"says_what_it_is", says_what_it_is},
     {"settings_that_cannot_be_are_refused", settings_that_cannot_be_are_refused},
+    {"addresses_that_cannot_be_are_refused", addresses_that_cannot_be_are_refused},
     {"ways_that_do_not_work_say_why", ways_that_do_not_work_say_why},
     {"allocations_are_zeroed_and_counted", allocations_are_zeroed_and_counted},
     {"no_more_than_the_quota_is_handed_out", no_more_than_the_quota_is_handed_out},

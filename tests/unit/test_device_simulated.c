@@ -78,6 +78,8 @@ static void wrong_settings_are_refused(void)
     CHECK_EQ(allot_device_open("null,granule:3KiB", &device), ALLOT_STATUS_INVALID);
     CHECK_CONTAINS(allot_error_detail(), "power of two");
     CHECK_EQ(allot_device_open("null,granule:256", &device), ALLOT_STATUS_INVALID);
+    CHECK_EQ(allot_device_open("null,granule:128TiB", &device), ALLOT_STATUS_INVALID);
+    CHECK_CONTAINS(allot_error_detail(), "want a power of two of 512 bytes to 64 TiB");
     CHECK(device == NULL);
 }
 
