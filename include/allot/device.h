@@ -82,9 +82,8 @@ ALLOT_API const char *allot_backend_text(allot_backend backend);
 typedef struct allot_backend_probe_result {
     size_t struct_size;
     uint32_t device_count; /**< 0 where it is not available. */
-    char
-        reason[ALLOT_PROBE_TEXT_MAX]; /**< Why not, or what was found ("driver 13.0, libcuda.so.1").
-                                       */
+    /** Why not, or what was found: "driver for CUDA 13.0, libcuda.so.1". */
+    char reason[ALLOT_PROBE_TEXT_MAX];
 } allot_backend_probe_result;
 
 /**
@@ -263,6 +262,8 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_device_map(allot_device *device, al
  *
  * @param[in] ptr   Where a memory was mapped: its begin; all of it is unmapped.
  * @param[in] size  As mapped.
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID if no memory of this size is mapped there;
+ *         ALLOT_STATUS_UNSUPPORTED; ALLOT_STATUS_BACKEND, and it is still mapped.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_device_unmap(allot_device *device, allot_devptr ptr,
                                                           uint64_t size);
@@ -427,14 +428,14 @@ ALLOT_API void allot_device_get_counts(const allot_device *device, allot_device_
 /** What allot_device_open_failing() does. Zero-initialise, then set struct_size. */
 typedef struct allot_failing_options {
     size_t struct_size;
-    uint64_t nth;       /**< The call that fails, counted from 1; 0: none. */
-    uint64_t every;     /**< Every so manieth call fails; 0: none. */
-    uint64_t call_mask; /**< Bits 1 << ALLOT_DEVICE_CALL_...: calls that count; 0: all but
-                           event_query, memory_info and those that only release: free, unmap,
-                           unreserve, the release of memory, the destruction of streams and
-                           events. */
-    allot_status
-        status; /**< Of a failure; 0: DEVICE_MEMORY of calls that allocate, else BACKEND. */
+    uint64_t nth;   /**< The call that fails, counted from 1; 0: none. */
+    uint64_t every; /**< Every call whose number is a multiple of this fails; 0: none. */
+    /** Bits 1 << ALLOT_DEVICE_CALL_...: calls that count; 0: all but event_query, memory_info and
+     * those that only release: free, free_async, unmap, unreserve, memory_release, stream_destroy
+     * and event_destroy. */
+    uint64_t call_mask;
+    /** Of a failure; 0: DEVICE_MEMORY of calls that allocate, else BACKEND. */
+    allot_status status;
     /** Events are reached only after so many queries, drawn from 0 to this number by `seed`, so
      * that those of different streams come in any order; or when waited for. One that is reached
      * brings those before it in its stream along. */

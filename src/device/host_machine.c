@@ -27,9 +27,8 @@ enum {
 #define ROOM HOST_HUGE_PAGE            /* at each end of a timed copy or move */
 #define PART (UINT64_C(256) << 10)     /* of a huge page, to see what splitting it costs */
 #define TRIED (4 * alloti_host_page()) /* moved to see whether a way works */
-#define SLOWEST_COPY                                                                               \
-    (UINT64_C(100) << 20) /* bytes per second, lest a stopped clock divides by 0                   \
-                           */
+/* Bytes per second: what is slower was not measured. */
+#define SLOWEST_COPY (UINT64_C(100) << 20)
 
 static uint64_t now_ns(void)
 {

@@ -39,8 +39,8 @@ typedef struct host_mover {
     uint64_t page;
     uint64_t page_min;            /**< Bytes of pages in a row from which on they are moved. */
     pthread_mutex_t scratch_lock; /**< Guards `scratch`; taken last. */
-    uint64_t
-        scratch; /**< Room of a huge page for what lay at a destination; empty between moves. */
+    /** Room of a huge page for what lay at a destination; empty between moves. */
+    uint64_t scratch;
     /* Relaxed: they guard nothing. */
     _Atomic uint64_t size_moved;  /**< Bytes that went without copying. */
     _Atomic uint64_t size_copied; /**< Bytes of whole pages that had to be copied after all. */
