@@ -105,7 +105,7 @@ typedef struct allot_heap_options {
      * that are checked when they are freed. */
     bool is_debug;
     /** Bytes of freed blocks that each stream keeps at hand for requests of the same size, without
-     * the heap's lock; 0: none. */
+     * the heap's lock; 0: none. Peaks of statistics count what is kept so as handed out. */
     uint64_t front_size;
 } allot_heap_options;
 

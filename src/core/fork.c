@@ -2,14 +2,12 @@
 #include "core/fork.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-/* Counted by the handler that runs in each child. Relaxed: the child has one thread then. */
-static _Atomic uint64_t generation;
+_Atomic uint64_t alloti_fork_count;
 
 static void count_fork(void)
 {
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&alloti_fork_count, 1, memory_order_relaxed);
 }
 
 static void install(void)
@@ -21,5 +19,5 @@ uint64_t alloti_fork_generation(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install);
-    return atomic_load_explicit(&generation, memory_order_relaxed);
+    return alloti_fork_generation_now();
 }

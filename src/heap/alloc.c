@@ -219,7 +219,7 @@ static allot_status alloc(allot_heap *heap, const allot_request *request, uint64
         status = alloti_request_check(&ask.request, (bits & BLOCK_FIXED) != 0);
     }
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_heap_check_fork(heap);
+        status = heap_check_fork(heap);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;

@@ -120,8 +120,9 @@ static allot_status refuse(allot_handle handle)
                        "handle %#" PRIx64 ": no block of this heap, or it was freed", handle.value);
 }
 
-allot_status alloti_block_find(const allot_heap *heap, allot_handle handle, uint32_t *index,
-                               uint64_t *word)
+/** Inline for pins, which are the calls that are made most. */
+static inline allot_status find(const allot_heap *heap, allot_handle handle, uint32_t *index,
+                                uint64_t *word)
 {
     const uint32_t place = (uint32_t)handle.value;
     if (place == 0 || (place - 1) / BLOCKS_PER_CHUNK >= BLOCK_CHUNKS_MAX ||
@@ -138,6 +139,12 @@ allot_status alloti_block_find(const allot_heap *heap, allot_handle handle, uint
     *index = place - 1;
     *word = now;
     return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_block_find(const allot_heap *heap, allot_handle handle, uint32_t *index,
+                               uint64_t *word)
+{
+    return find(heap, handle, index, word);
 }
 
 void alloti_block_publish(heap_block *block, uint64_t bits)
@@ -229,9 +236,9 @@ allot_status allot_heap_pin(allot_heap *heap, allot_handle handle, allot_devptr 
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    allot_status status = alloti_heap_check_fork(heap);
+    allot_status status = heap_check_fork(heap);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_block_find(heap, handle, &index, &word);
+        status = find(heap, handle, &index, &word);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;
@@ -269,9 +276,9 @@ allot_status allot_heap_unpin(allot_heap *heap, allot_handle handle)
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    allot_status status = alloti_heap_check_fork(heap);
+    allot_status status = heap_check_fork(heap);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_block_find(heap, handle, &index, &word);
+        status = find(heap, handle, &index, &word);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;

@@ -23,7 +23,7 @@ typedef struct tally {
     uint64_t allocated;
     uint64_t allocated_bytes;
     uint64_t requested_bytes;
-    uint64_t front_bytes;
+    uint64_t front_requested; /**< As fronts count it, modulo 2^64. */
 } tally;
 
 static allot_status wrong(const char *what, uint64_t is, uint64_t should_be)
@@ -55,6 +55,7 @@ static void tally_waits(tally *t)
 static allot_status check_front(tally *t, const heap_front *front)
 {
     uint64_t bytes = 0;
+    uint64_t count = 0;
     for (int slot = 0; slot < FRONT_SLOTS; slot++) {
         for (uint32_t i = front->first[slot]; i != ALLOT_NONE;
              i = heap_block_at(t->heap, i)->next) {
@@ -62,10 +63,12 @@ static allot_status check_front(tally *t, const heap_front *front)
                     front->size[slot]);
             t->is_front[i] = 1;
             bytes += front->size[slot];
+            count++;
         }
     }
     MUST_BE("bytes of a front", front->bytes, bytes);
-    t->front_bytes += bytes;
+    MUST_BE("blocks of a front", front->count, count);
+    t->front_requested += front->requested;
     return ALLOT_STATUS_OK;
 }
 
@@ -114,11 +117,12 @@ static allot_status check_block(tally *t, uint32_t index)
         status = check_mapped(t->heap, segment, &range);
     }
     t->placed++;
-    if (t->is_front[index] == 0) {
-        t->active_bytes += block->size;
-        t->allocated += !block->is_pending;
-        t->allocated_bytes += block->is_pending ? 0 : block->size;
-        t->requested_bytes += block->is_pending ? 0 : block->requested;
+    t->active_bytes += block->size;
+    if (!block->is_pending) {
+        /* To the meters a block in a front is handed out still. */
+        t->allocated++;
+        t->allocated_bytes += block->size;
+        t->requested_bytes += t->is_front[index] != 0 ? 0 : block->requested;
     }
     return status;
 }
@@ -198,13 +202,12 @@ static allot_status check_arenas(tally *t)
 static allot_status check_meters(const tally *t)
 {
     const allot_heap *const heap = t->heap;
-    MUST_BE("reserved_bytes", heap_meter_get(&heap->meters.reserved_bytes), heap->held);
-    MUST_BE("active_bytes", heap_meter_get(&heap->meters.active_bytes), t->active_bytes);
-    MUST_BE("allocation", heap_meter_get(&heap->meters.allocation), t->allocated);
-    MUST_BE("allocated_bytes", heap_meter_get(&heap->meters.allocated_bytes), t->allocated_bytes);
-    MUST_BE("requested_bytes", heap_meter_get(&heap->meters.requested_bytes), t->requested_bytes);
-    MUST_BE("front_bytes", atomic_load_explicit(&heap->front_bytes, memory_order_relaxed),
-            t->front_bytes);
+    MUST_BE("reserved_bytes", heap->meters.reserved_bytes.current, heap->held);
+    MUST_BE("active_bytes", heap->meters.active_bytes.current, t->active_bytes);
+    MUST_BE("allocation", heap->meters.allocation.current, t->allocated);
+    MUST_BE("allocated_bytes", heap->meters.allocated_bytes.current, t->allocated_bytes);
+    MUST_BE("requested_bytes", heap->meters.requested_bytes.current - t->front_requested,
+            t->requested_bytes);
     return ALLOT_STATUS_OK;
 }
 

@@ -73,7 +73,7 @@ allot_status allot_heap_free(allot_heap *heap, allot_handle handle)
 {
     uint32_t index = 0;
     uint64_t word = 0;
-    allot_status status = alloti_heap_check_fork(heap);
+    allot_status status = heap_check_fork(heap);
     if (status == ALLOT_STATUS_OK) {
         status = retire(heap, handle, &index, &word);
     }
@@ -97,7 +97,7 @@ allot_status allot_heap_free(allot_heap *heap, allot_handle handle)
 
 allot_status allot_heap_find(allot_heap *heap, allot_devptr ptr, allot_handle *out)
 {
-    const allot_status status = alloti_heap_check_fork(heap);
+    const allot_status status = heap_check_fork(heap);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/front.h"
 
+#include <string.h>
+
 #include "core/mix.h"
+#include "core/size_math.h"
 #include "heap/block.h"
 #include "heap/pending.h"
 #include "heap/segment.h"
@@ -51,15 +54,18 @@ uint32_t alloti_front_pop(allot_heap *heap, uint32_t index, const allot_request 
     heap_block *const block = heap_block_at(heap, found);
     front->first[slot] = block->next;
     front->bytes -= size;
-    atomic_fetch_sub_explicit(&heap->front_bytes, size, memory_order_relaxed);
+    front->count--;
+    front->requested -= request->size;
+    front->pop_count++;
+    front->pop_bytes += size;
+    front->pop_requested += request->size;
+    front->histogram[alloti_log2(request->size)]++;
     block->requested = request->size;
     block->align = request->align;
     block->tag = request->tag;
     block->owner = request->owner;
     block->flags = 0;
     block->priority = request->priority;
-    alloti_count_active(heap, block);
-    alloti_count_allocated(heap, block);
     alloti_block_publish(block, bits);
     pthread_mutex_unlock(&front->mutex);
     return found;
@@ -80,9 +86,8 @@ bool alloti_front_push(allot_heap *heap, uint32_t index)
         front->first[slot] = index;
         front->size[slot] = block->size;
         front->bytes += block->size;
-        atomic_fetch_add_explicit(&heap->front_bytes, block->size, memory_order_relaxed);
-        alloti_count_freed(heap, block);
-        alloti_count_inactive(heap, block);
+        front->count++;
+        front->requested += block->requested;
     }
     pthread_mutex_unlock(&front->mutex);
     return suits;
@@ -99,28 +104,70 @@ static uint32_t pop_any(allot_heap *heap, heap_front *front)
             const heap_block *const block = heap_block_at(heap, found);
             front->first[slot] = block->next;
             front->bytes -= block->size;
-            atomic_fetch_sub_explicit(&heap->front_bytes, block->size, memory_order_relaxed);
+            front->count--;
+            front->requested -= block->requested;
         }
     }
     pthread_mutex_unlock(&front->mutex);
     return found;
 }
 
+/** What was handed out of a front that is empty is counted where all the rest is. */
+static void count_pops(allot_heap *heap, uint32_t index)
+{
+    heap_front *const front = &heap->arenas[index]->front;
+    front_sums sums = {0};
+    uint64_t histogram[64] = {0};
+    pthread_mutex_lock(&front->mutex);
+    /* Else somebody has just put a block in: another time. */
+    if (front->count == 0) {
+        sums = (front_sums){.requested = front->requested,
+                            .pop_count = front->pop_count,
+                            .pop_bytes = front->pop_bytes,
+                            .pop_requested = front->pop_requested};
+        memcpy(histogram, front->histogram, sizeof histogram);
+        front->requested = front->pop_count = front->pop_bytes = front->pop_requested = 0;
+        memset(front->histogram, 0, sizeof front->histogram);
+    }
+    pthread_mutex_unlock(&front->mutex);
+    alloti_count_front(heap, index, &sums, histogram);
+}
+
 void alloti_front_flush(allot_heap *heap, uint32_t index)
 {
     heap_front *const front = &heap->arenas[index]->front;
-    for (uint32_t block = pop_any(heap, front); block != ALLOT_NONE; block = pop_any(heap, front)) {
-        alloti_pending_undo(heap, block);
+    for (uint32_t i = pop_any(heap, front); i != ALLOT_NONE; i = pop_any(heap, front)) {
+        alloti_count_freed(heap, heap_block_at(heap, i));
+        alloti_count_inactive(heap, heap_block_at(heap, i));
+        alloti_pending_undo(heap, i);
     }
+    count_pops(heap, index);
 }
 
 uint64_t alloti_front_flush_all(allot_heap *heap)
 {
-    const uint64_t before = atomic_load_explicit(&heap->front_bytes, memory_order_relaxed);
-    for (uint32_t i = 0; i < heap->arena_count; i++) {
+    front_sums sums = {0};
+    for (uint32_t i = 0; i < heap->arena_count && heap->options.front_size != 0; i++) {
+        alloti_front_add_up(heap, i, &sums, NULL);
         alloti_front_flush(heap, i);
     }
-    return before;
+    return sums.bytes;
+}
+
+void alloti_front_add_up(allot_heap *heap, uint32_t arena, front_sums *sums, uint64_t *histogram)
+{
+    heap_front *const front = &heap->arenas[arena]->front;
+    pthread_mutex_lock(&front->mutex);
+    sums->bytes += front->bytes;
+    sums->count += front->count;
+    sums->requested += front->requested;
+    sums->pop_count += front->pop_count;
+    sums->pop_bytes += front->pop_bytes;
+    sums->pop_requested += front->pop_requested;
+    for (int i = 0; i < 64 && histogram != NULL; i++) {
+        histogram[i] += front->histogram[i];
+    }
+    pthread_mutex_unlock(&front->mutex);
 }
 
 void alloti_front_lock_all(allot_heap *heap)

@@ -29,6 +29,20 @@ void alloti_front_flush(allot_heap *heap, uint32_t arena);
 /** The same for all arenas; bytes that were in the fronts. */
 uint64_t alloti_front_flush_all(allot_heap *heap);
 
+/** What fronts hold and handed out, added up. */
+typedef struct front_sums {
+    uint64_t bytes;
+    uint64_t count;
+    uint64_t requested; /**< Modulo 2^64, see heap_front. */
+    uint64_t pop_count;
+    uint64_t pop_bytes;
+    uint64_t pop_requested;
+} front_sums;
+
+/** Add what the front of an arena holds, and what it handed out by sizes to `histogram` [64] unless
+ * that is NULL. */
+void alloti_front_add_up(allot_heap *heap, uint32_t arena, front_sums *sums, uint64_t *histogram);
+
 /** Hold all fronts still, under the heap's lock. */
 void alloti_front_lock_all(allot_heap *heap);
 void alloti_front_unlock_all(allot_heap *heap);

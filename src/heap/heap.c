@@ -23,17 +23,15 @@ enum { GRANULE_DEFAULT = 512, RELEASE_ATTEMPTS = 3 };
 
 #define SEGMENT_SIZE_DEFAULT (UINT64_C(64) << 20)
 
-allot_status alloti_heap_check_fork(const allot_heap *heap)
+allot_status alloti_heap_refuse_fork(void)
 {
-    return heap->fork_generation == alloti_fork_generation()
-               ? ALLOT_STATUS_OK
-               : alloti_fail(ALLOT_STATUS_FORKED,
-                             "the heap was made before fork(): make one anew in the child");
+    return alloti_fail(ALLOT_STATUS_FORKED,
+                       "the heap was made before fork(): make one anew in the child");
 }
 
 allot_status alloti_heap_enter(allot_heap *heap)
 {
-    const allot_status status = alloti_heap_check_fork(heap);
+    const allot_status status = heap_check_fork(heap);
     if (status == ALLOT_STATUS_OK) {
         pthread_mutex_lock(&heap->mutex);
     }

@@ -16,7 +16,7 @@
  *
  * Locks. `mutex` (rank 1) guards everything but what is named here: `front.mutex` of an arena
  * (rank 2) guards its front cache, and the blocks in it; the shards of the address map (rank 3)
- * have one lock each. Words of blocks and meters are atomic. Callbacks are called with no lock
+ * have one lock each. Words of blocks are atomic. Callbacks are called with no lock
  * held.
  *
  * Who holds what of a block: its word says whether it is live, moving, pinned. Whoever clears LIVE
@@ -35,6 +35,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/fork.h"
 #include "core/status.h"
 #include "core/tree.h"
 #include "heap/address_map.h"
@@ -150,7 +151,15 @@ typedef struct heap_front {
     pthread_mutex_t mutex;
     uint32_t first[FRONT_SLOTS]; /**< ALLOT_NONE: empty. */
     uint64_t size[FRONT_SLOTS];  /**< Of the blocks of the slot; kept when it runs empty. */
-    uint64_t bytes;
+    uint64_t bytes;              /**< Of its blocks. */
+    uint64_t count;              /**< Its blocks. */
+    /** Bytes asked for, modulo 2^64: of blocks when they came, less of blocks when they went. */
+    uint64_t requested;
+    /** Blocks that were handed out from here so far. */
+    uint64_t pop_count;
+    uint64_t pop_bytes;
+    uint64_t pop_requested;
+    uint64_t histogram[64];
 } heap_front;
 
 typedef struct heap_arena {
@@ -230,9 +239,8 @@ struct allot_heap {
 
     uint64_t held; /**< Bytes from the device. */
     heap_meters meters;
-    _Atomic uint64_t front_bytes;
     _Atomic uint64_t ticks; /**< Counts unpins. */
-    _Atomic uint64_t histogram[64];
+    uint64_t histogram[64];
     uint64_t retries;
     uint64_t ooms;
     uint64_t syncs;
@@ -255,8 +263,15 @@ static inline uint64_t heap_block_lead(const allot_heap *heap, uint64_t align)
     return heap->red_zone == 0 || align <= heap->red_zone ? heap->red_zone : align;
 }
 
+/** Says that the heap was made before a fork; ALLOT_STATUS_FORKED. */
+ALLOT_NODISCARD allot_status alloti_heap_refuse_fork(void);
+
 /** ALLOT_STATUS_FORKED in the child of a fork. */
-ALLOT_NODISCARD allot_status alloti_heap_check_fork(const allot_heap *heap);
+ALLOT_NODISCARD static inline allot_status heap_check_fork(const allot_heap *heap)
+{
+    return heap->fork_generation == alloti_fork_generation_now() ? ALLOT_STATUS_OK
+                                                                 : alloti_heap_refuse_fork();
+}
 
 /** Lock the heap; ALLOT_STATUS_FORKED, and it is not locked, in the child of a fork. */
 ALLOT_NODISCARD allot_status alloti_heap_enter(allot_heap *heap);

@@ -53,7 +53,7 @@ typedef struct climb {
 
 static uint64_t bytes_free(const allot_heap *heap)
 {
-    return heap->held - heap_meter_get(&heap->meters.active_bytes);
+    return heap->held - heap->meters.active_bytes.current;
 }
 
 /** Whether the next rung may still help. */
@@ -348,10 +348,9 @@ static allot_status fill_failure(allot_heap *heap, const heap_ask *ask, const cl
         .struct_size = sizeof *failure,
         .request = ask->request,
         .size_reserved = heap->held,
-        .size_allocated = heap_meter_get(&heap->meters.allocated_bytes),
+        .size_allocated = heap->meters.allocated_bytes.current,
         .size_free = bytes_free(heap),
-        .size_pending = heap_meter_get(&heap->meters.active_bytes) -
-                        heap_meter_get(&heap->meters.allocated_bytes),
+        .size_pending = heap->meters.active_bytes.current - heap->meters.allocated_bytes.current,
         .limit = heap->options.limit,
         .limit_pool = heap->pools[pool]->limit,
         .device_free = device_free,

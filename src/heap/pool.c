@@ -102,9 +102,15 @@ allot_status allot_heap_pool_create(allot_heap *heap, const allot_heap_pool_opti
 }
 
 /** Blocks that were handed out of a pool's arenas. */
-static uint64_t live_count(const allot_heap *heap, uint32_t pool)
+static uint64_t live_count(allot_heap *heap, uint32_t pool)
 {
-    return heap_meter_get(&heap->pools[pool]->meters.allocation);
+    front_sums sums = {0};
+    for (uint32_t i = 0; i < heap->arena_count; i++) {
+        if (heap->arenas[i]->pool == pool) {
+            alloti_front_add_up(heap, i, &sums, NULL);
+        }
+    }
+    return heap->pools[pool]->meters.allocation.current - sums.count;
 }
 
 /** Blocks of any pool in a pool's segments; what is in its fronts goes back first. */
