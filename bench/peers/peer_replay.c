@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../space/workloads.h"
+#include "measure/workloads.h"
 #include "live_set.h"
 #include "peer.h"
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "workloads.h"
+#include "measure/clock.h"
+#include "measure/load.h"
 
 enum { RUNS_DEFAULT = 7, RUNS_MAX = 101, STRATEGIES = 6 };
 
@@ -37,13 +37,6 @@ static void die(const char *text)
     exit(1);
 }
 
-static double cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 static allot_space *make(allot_space_strategy strategy, uint64_t capacity)
 {
     const allot_space_options options = {.struct_size = sizeof options, .strategy = strategy};
@@ -57,19 +50,10 @@ static allot_space *make(allot_space_strategy strategy, uint64_t capacity)
 /** Run all operations; returns how many requests failed. */
 static uint64_t replay(allot_space *space, const workload *w, uint32_t *ids)
 {
-    uint64_t failed = 0;
-    for (uint64_t i = 0; i < w->count; i++) {
-        const workload_op op = w->ops[i];
-        if (op.units != 0) {
-            allot_range range;
-            const allot_status status =
-                allot_space_alloc(space, (uint64_t)op.units * WORKLOAD_GRANULE, 0, 0, &range);
-            failed += status != ALLOT_STATUS_OK;
-            ids[op.slot] = status == ALLOT_STATUS_OK ? range.id : ALLOT_NONE;
-        } else if (ids[op.slot] != ALLOT_NONE &&
-                   allot_space_free(space, ids[op.slot]) != ALLOT_STATUS_OK) {
-            die("free");
-        }
+    const load_part all = {.w = w, .op_count = w->count};
+    const uint64_t failed = load_space(space, &all, ids);
+    if (failed == UINT64_MAX) {
+        die("free");
     }
     return failed;
 }
@@ -89,13 +73,6 @@ static uint64_t replay_nothing(const workload *w, uint32_t *ids)
     return failed;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 typedef struct result {
     double ns;
     uint64_t failed;
@@ -110,15 +87,14 @@ static result measure(int strategy, const workload *w, uint32_t *ids, int runs)
                                        ? NULL
                                        : make((allot_space_strategy)strategy,
                                               w->capacity ? w->capacity : UINT64_C(16) << 30);
-        const double begin = cpu_ns();
+        const double begin = measure_cpu_ns();
         r.failed = strategy < 0 ? replay_nothing(w, ids) : replay(space, w, ids);
         if (i >= 0) {
-            ns[i] = (cpu_ns() - begin) / (double)w->count;
+            ns[i] = (measure_cpu_ns() - begin) / (double)w->count;
         }
         allot_space_destroy(space);
     }
-    qsort(ns, (size_t)runs, sizeof ns[0], by_value);
-    r.ns = ns[runs / 2];
+    r.ns = measure_median(ns, (size_t)runs);
     return r;
 }
 
@@ -138,50 +114,6 @@ static double least_capacity(int strategy, const workload *w, uint32_t *ids)
     return high;
 }
 
-#if defined(__x86_64__)
-static uint64_t ticks(void)
-{
-    __builtin_ia32_lfence();
-    const uint64_t now = __builtin_ia32_rdtsc();
-    __builtin_ia32_lfence();
-    return now;
-}
-#else
-static uint64_t ticks(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-#endif
-
-static double ns_per_tick(void)
-{
-    struct timespec begin;
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    const uint64_t first = ticks();
-    do {
-        clock_gettime(CLOCK_MONOTONIC, &end);
-    } while ((end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec < 50000000L);
-    const double ns =
-        (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
-    return ns / (double)(ticks() - first);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/** The value that one in `n` is above. */
-static uint32_t rank_of(const uint32_t *sorted, uint64_t count, uint64_t n)
-{
-    return sorted[count - count / n - 1];
-}
-
 typedef struct latency {
     double p50, p99, p999;
 } latency;
@@ -196,8 +128,8 @@ static latency measure_latency(int strategy, const workload *w, uint32_t *ids, d
         die("latency");
     }
     for (int i = 0; i < 1000; i++) {
-        const uint64_t begin = ticks();
-        const uint64_t took = ticks() - begin;
+        const uint64_t begin = measure_ticks();
+        const uint64_t took = measure_ticks() - begin;
         floor = took < floor ? took : floor;
     }
     allot_space *const space = make((allot_space_strategy)strategy, w->capacity);
@@ -211,18 +143,18 @@ static latency measure_latency(int strategy, const workload *w, uint32_t *ids, d
             continue;
         }
         allot_range range;
-        const uint64_t begin = ticks();
+        const uint64_t begin = measure_ticks();
         const allot_status status =
             allot_space_alloc(space, (uint64_t)op.units * WORKLOAD_GRANULE, 0, 0, &range);
-        const uint64_t took = ticks() - begin;
+        const uint64_t took = measure_ticks() - begin;
         ids[op.slot] = status == ALLOT_STATUS_OK ? range.id : ALLOT_NONE;
         all[count++] = (uint32_t)(took > floor ? took - floor : 0);
     }
     allot_space_destroy(space);
-    qsort(all, count, sizeof *all, by_number);
-    const latency l = {.p50 = scale * (double)rank_of(all, count, 2),
-                       .p99 = scale * (double)rank_of(all, count, 100),
-                       .p999 = scale * (double)rank_of(all, count, 1000)};
+    measure_sort(all, count);
+    const latency l = {.p50 = scale * (double)measure_rank(all, count, 2),
+                       .p99 = scale * (double)measure_rank(all, count, 100),
+                       .p999 = scale * (double)measure_rank(all, count, 1000)};
     free(all);
     return l;
 }
@@ -250,7 +182,7 @@ int main(int argc, char **argv)
     if (ids == NULL) {
         die("ids");
     }
-    const double scale = ns_per_tick();
+    const double scale = measure_ns_per_tick();
     printf("ns per operation, median of %d runs; + and -: goal met or not\n", runs);
     printf("%-10s %8s %8s %8s %8s   %9s %9s   %s\n", "", "W1", "W2", "W3", "W4", "W1 failed",
            "W1 least", "W3 request p50 p99 p99.9 ns");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "workloads.h"
+#include "measure/workloads.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void *grow(void *data, uint64_t count, size_t size)
     void *const got = realloc(data, count * size);
     if (got == NULL) {
         fputs("workloads: out of memory\n", stderr);
-        exit(1);
+        exit(4);
     }
     return got;
 }

@@ -4,8 +4,8 @@
  * which workload_check() shows. A failed request leaves its slot empty; its release is then
  * skipped.
  */
-#ifndef BENCH_SPACE_WORKLOADS_H
-#define BENCH_SPACE_WORKLOADS_H
+#ifndef MEASURE_WORKLOADS_H
+#define MEASURE_WORKLOADS_H
 
 #include <stdint.h>
 
@@ -49,4 +49,4 @@ uint64_t workload_below(uint64_t *state, uint64_t n);
 /** Bytes, log-uniform by octave from 2^low to 2^high, in whole units; returned as units. */
 uint32_t workload_units(uint64_t *state, unsigned low, unsigned high);
 
-#endif /* BENCH_SPACE_WORKLOADS_H */
+#endif /* MEASURE_WORKLOADS_H */
