@@ -429,20 +429,20 @@ allot_status alloti_ladder_climb(allot_heap *heap, heap_ask *ask)
 {
     const allot_heap_options *const options = &heap->options;
     climb state = {0};
-    for (int i = 0; i < PRESSURE_MAX; i++) {
+    for (int asked = 0;; asked++) {
         const allot_status status = climb_all(heap, ask, &state);
         if (!goes_on(status)) {
             return status;
         }
         state.tried[ALLOT_RUNG_PRESSURE]++;
         if (options->pressure == NULL ||
-            !options->pressure(options->pressure_context, heap, ask->request.size)) {
-            break;
+            !options->pressure(options->pressure_context, heap, ask->request.size) ||
+            asked + 1 == PRESSURE_MAX) {
+            return refuse(heap, ask, &state);
         }
         const allot_status entered = enter(heap, ask);
         if (entered != ALLOT_STATUS_OK) {
             return entered;
         }
     }
-    return refuse(heap, ask, &state);
 }
