@@ -209,7 +209,7 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_heap_use_pointer(allot_heap *heap, 
 
 /**
  * Change the size of a block: where it is if that can be, else its bytes are copied elsewhere on
- * its stream, as many as fit.
+ * its stream, as many as fit, after the work that other streams which use it were given so far.
  *
  * @return As allot_heap_alloc(); ALLOT_STATUS_BUSY if it would have to move and is pinned. The
  * block is as it was after a failure.

@@ -117,15 +117,26 @@ void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t index)
     block->priority = ask->request.priority;
     block->is_home = segment->arena == ask->arena;
     block->is_pending = false;
+    block->is_unordered = false;
     atomic_store_explicit(&block->used_at, atomic_load_explicit(&heap->ticks, memory_order_relaxed),
                           memory_order_relaxed);
+}
+
+/** Nothing is left of a range that was found and its block. Work on it may have been queued, and
+ * what goes back may be unmapped, or be the next block of another stream. */
+static void take_back(allot_heap *heap, const heap_ask *ask, uint32_t index)
+{
+    const bool is_done =
+        alloti_stream_synchronize(heap, heap->arenas[ask->arena]->stream) == ALLOT_STATUS_OK;
+    const bool is_undone = alloti_pending_undo(heap, index, is_done);
+    alloti_place_end(heap, ask, !is_done || !is_undone);
 }
 
 void alloti_forget_place(allot_heap *heap, const heap_ask *ask, uint32_t index)
 {
     alloti_fill_block(heap, ask, index);
     heap->arenas[ask->arena]->block_count++;
-    alloti_place_end(heap, ask, !alloti_pending_undo(heap, index));
+    take_back(heap, ask, index);
 }
 
 /** The range that was found becomes a block and is handed out; nothing is left of it on failure. */
@@ -140,7 +151,7 @@ static allot_status settle(allot_heap *heap, const heap_ask *ask, uint32_t index
                                         alloti_block_next_handle(heap, index));
     }
     if (status != ALLOT_STATUS_OK) {
-        alloti_place_end(heap, ask, !alloti_pending_undo(heap, index));
+        take_back(heap, ask, index);
         return status;
     }
     alloti_place_end(heap, ask, true);

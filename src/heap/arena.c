@@ -322,6 +322,10 @@ static allot_status end_stream(allot_heap *heap, uint32_t stream)
     if (status == ALLOT_STATUS_OK) {
         status = alloti_pending_collect(heap);
     }
+    if (status == ALLOT_STATUS_OK) {
+        /* What was collected may have been scrubbed, on this stream. */
+        status = alloti_stream_synchronize(heap, stream);
+    }
     for (uint32_t i = 0; i < heap->arena_count && status == ALLOT_STATUS_OK; i++) {
         status = is_of_stream(heap->arenas[i], stream) ? find_heir(heap, i, &heir) : status;
     }

@@ -73,7 +73,7 @@ static allot_status drop(allot_heap *heap, uint32_t index)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    status = alloti_pending_detach(heap, index, ghost);
+    status = alloti_pending_detach(heap, index, ghost, false);
     if (status != ALLOT_STATUS_OK) {
         alloti_block_put(heap, ghost);
         return status;

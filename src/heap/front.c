@@ -139,7 +139,7 @@ void alloti_front_flush(allot_heap *heap, uint32_t index)
     for (uint32_t i = pop_any(heap, front); i != ALLOT_NONE; i = pop_any(heap, front)) {
         alloti_count_freed(heap, heap_block_at(heap, i));
         alloti_count_inactive(heap, heap_block_at(heap, i));
-        alloti_pending_undo(heap, i);
+        alloti_pending_undo(heap, i, true);
     }
     count_pops(heap, index);
 }

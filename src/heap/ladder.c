@@ -16,6 +16,9 @@
 /** How often a pressure callback is asked for one request. */
 enum { PRESSURE_MAX = 64 };
 
+/** Room for what a device says. */
+enum { DEVICE_TEXT_MAX = 256 };
+
 const char *allot_rung_name(allot_rung rung)
 {
     switch (rung) {
@@ -48,7 +51,8 @@ const char *allot_rung_text(allot_rung rung)
 typedef struct climb {
     uint64_t tried[ALLOT_RUNG_COUNT];
     uint64_t gained[ALLOT_RUNG_COUNT];
-    bool is_budget; /**< A limit of the caller stood in the way of growing. */
+    bool is_budget;               /**< A limit of the caller stood in the way of growing. */
+    char device[DEVICE_TEXT_MAX]; /**< What the device said last; empty: it had no part in it. */
 } climb;
 
 static uint64_t bytes_free(const allot_heap *heap)
@@ -110,6 +114,10 @@ static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bou
         }
     }
     state->is_budget = status == ALLOT_STATUS_BUDGET;
+    if (status == ALLOT_STATUS_DEVICE_MEMORY) {
+        (void)snprintf(state->device, sizeof state->device, "; the device: %s",
+                       allot_error_detail());
+    }
     return status;
 }
 
@@ -412,17 +420,18 @@ static allot_status refuse(allot_heap *heap, const heap_ask *ask, const climb *s
     char sizes[7][ALLOT_SIZE_TEXT_MAX];
     write_gains(&failure, gains, sizeof gains);
     write_limits(&failure, limits, sizeof limits);
-    return alloti_fail(status,
-                       "asked %s aligned to %" PRIu64
-                       ": %s are reserved, %s allocated, %s wait for streams, "
-                       "%s are free, %s of it in other pools, the rest in ranges of at most %s%s%s",
-                       allot_size_format(failure.request.size, sizes[0]), ask->align,
-                       allot_size_format(failure.size_reserved, sizes[1]),
-                       allot_size_format(failure.size_allocated, sizes[2]),
-                       allot_size_format(failure.size_pending, sizes[3]),
-                       allot_size_format(failure.size_free, sizes[4]),
-                       allot_size_format(failure.size_free_elsewhere, sizes[5]),
-                       allot_size_format(failure.size_free_largest, sizes[6]), limits, gains);
+    return alloti_fail(
+        status,
+        "asked %s aligned to %" PRIu64 ": %s are reserved, %s allocated, %s wait for streams, "
+        "%s are free, %s of it in other pools, the rest in ranges of at most %s%s%s%s",
+        allot_size_format(failure.request.size, sizes[0]), ask->align,
+        allot_size_format(failure.size_reserved, sizes[1]),
+        allot_size_format(failure.size_allocated, sizes[2]),
+        allot_size_format(failure.size_pending, sizes[3]),
+        allot_size_format(failure.size_free, sizes[4]),
+        allot_size_format(failure.size_free_elsewhere, sizes[5]),
+        allot_size_format(failure.size_free_largest, sizes[6]), limits, gains,
+        status == ALLOT_STATUS_DEVICE_MEMORY ? state->device : "");
 }
 
 allot_status alloti_ladder_climb(allot_heap *heap, heap_ask *ask)

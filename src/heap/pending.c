@@ -226,7 +226,14 @@ static void give_back_later(allot_heap *heap, uint32_t index)
 static allot_status give_back(allot_heap *heap, uint32_t index)
 {
     heap_block *const block = heap_block_at(heap, index);
-    const allot_status status = alloti_debug_before_reuse(heap, block);
+    allot_status status = ALLOT_STATUS_OK;
+    if (block->is_unordered) {
+        status = alloti_stream_synchronize(heap, heap->arenas[block->arena]->stream);
+        block->is_unordered = status != ALLOT_STATUS_OK;
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_debug_before_reuse(heap, block);
+    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -267,13 +274,17 @@ allot_status alloti_pending_free(allot_heap *heap, uint32_t index)
     return status;
 }
 
-allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t ghost)
+allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t ghost,
+                                   bool keeps_uses)
 {
     heap_block *const block = heap_block_at(heap, index);
     heap_block *const other = heap_block_at(heap, ghost);
     /* The word stays the ghost's own: others may be looking at it, and at used_at. */
     memcpy(&other->address, &block->address,
            offsetof(heap_block, used_at) - offsetof(heap_block, address));
+    if (keeps_uses) {
+        other->uses = ALLOT_NONE;
+    }
     heap->arenas[block->arena]->block_count++;
     heap->segments[block->segment].owners[block->range] = ghost;
     const allot_status status = alloti_pending_free(heap, ghost);
@@ -282,22 +293,25 @@ allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t gh
         heap->arenas[block->arena]->block_count--;
         return status;
     }
-    block->uses = ALLOT_NONE;
+    if (!keeps_uses) {
+        block->uses = ALLOT_NONE;
+    }
     block->segment = ALLOT_NONE;
     block->address = 0;
     return ALLOT_STATUS_OK;
 }
 
-bool alloti_pending_undo(allot_heap *heap, uint32_t index)
+bool alloti_pending_undo(allot_heap *heap, uint32_t index, bool is_done)
 {
     heap_block *const block = heap_block_at(heap, index);
-    if (alloti_segment_give_back(heap, block->segment, block->range, block->size) ==
-        ALLOT_STATUS_OK) {
+    block->is_unordered = !is_done && !block->is_home;
+    if (!block->is_unordered && alloti_segment_give_back(heap, block->segment, block->range,
+                                                         block->size) == ALLOT_STATUS_OK) {
         heap->arenas[block->arena]->block_count--;
         alloti_block_put(heap, index);
         return true;
     }
-    /* Counted as one that was freed, until host memory can be had. */
+    /* Counted as one that was freed, until it can be given back. */
     alloti_count_active(heap, block);
     give_back_later(heap, index);
     return false;

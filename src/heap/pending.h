@@ -20,11 +20,15 @@ ALLOT_NODISCARD allot_status alloti_pending_use(allot_heap *heap, uint32_t block
  */
 ALLOT_NODISCARD allot_status alloti_pending_free(allot_heap *heap, uint32_t block);
 
-/** The same for what a live block takes now: it gets a block of its own, and the live one keeps
- * neither memory nor uses. Room for the place was reserved: `ghost` is from alloti_block_take(),
- * and is put back by this call or later; after a failure it is the caller's. */
-ALLOT_NODISCARD allot_status alloti_pending_detach(allot_heap *heap, uint32_t block,
-                                                   uint32_t ghost);
+/**
+ * The same for what a live block takes now: it gets a block of its own, and the live one keeps no
+ * memory. Room for the place was reserved: `ghost` is from alloti_block_take(), and is put back by
+ * this call or later; after a failure it is the caller's.
+ *
+ * @param[in] keeps_uses  The live block keeps its uses; its own stream was ordered after them.
+ */
+ALLOT_NODISCARD allot_status alloti_pending_detach(allot_heap *heap, uint32_t block, uint32_t ghost,
+                                                   bool keeps_uses);
 
 /** Give back what no longer waits. Does not wait. */
 ALLOT_NODISCARD allot_status alloti_pending_collect(allot_heap *heap);
@@ -32,9 +36,13 @@ ALLOT_NODISCARD allot_status alloti_pending_collect(allot_heap *heap);
 /** Wait for all streams that freed blocks wait for, then collect. */
 ALLOT_NODISCARD allot_status alloti_pending_wait(allot_heap *heap);
 
-/** Forget a range that was placed but not handed out. `block` is a retired block with no uses, and
- * the caller has no part in it any more; false if its range goes back only later. */
-bool alloti_pending_undo(allot_heap *heap, uint32_t block);
+/**
+ * Forget a range that was placed but not handed out. `block` is a retired block with no uses, and
+ * the caller has no part in it any more; false if its range goes back only later.
+ *
+ * @param[in] is_done  No work of the block's own stream may use the range any more.
+ */
+bool alloti_pending_undo(allot_heap *heap, uint32_t block, bool is_done);
 
 /** An event that was not recorded, or was reached, or is not looked at any more; and back. */
 ALLOT_NODISCARD allot_status alloti_event_take(allot_heap *heap, allot_event *out);

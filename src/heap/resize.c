@@ -84,6 +84,21 @@ static bool is_no_room(allot_status status)
            status == ALLOT_STATUS_BUDGET;
 }
 
+/** Let a block's own stream begin what follows after the work of all others that use it. */
+static allot_status order_after_uses(allot_heap *heap, const heap_block *block)
+{
+    const uint32_t own = heap->arenas[block->arena]->stream;
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = block->uses; i != ALLOT_NONE && status == ALLOT_STATUS_OK;
+         i = heap->uses[i].next) {
+        const uint32_t other = heap->uses[i].stream;
+        if (other != own && !heap->streams[other]->is_ended) {
+            status = alloti_place_order(heap, heap->streams[own]->stream, other, true);
+        }
+    }
+    return status;
+}
+
 allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
                                const heap_ask *ask)
 {
@@ -91,11 +106,13 @@ allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
     const uint64_t address = heap->segments[ask->segment].address + ask->range.offset + ask->lead;
     const uint64_t kept =
         block->requested < ask->request.size ? block->requested : ask->request.size;
-    allot_status status =
-        allot_device_copy(heap->device, ask->request.stream, (allot_devptr){address},
-                          (allot_devptr){block->address}, kept);
+    allot_status status = order_after_uses(heap, block);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_pending_detach(heap, index, ghost);
+        status = allot_device_copy(heap->device, ask->request.stream, (allot_devptr){address},
+                                   (allot_devptr){block->address}, kept);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_pending_detach(heap, index, ghost, true);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;

@@ -98,10 +98,18 @@ allot_status alloti_trim_for(allot_heap *heap, const heap_ask *ask, uint64_t *re
 static allot_status trim_to(allot_heap *heap, uint64_t target, uint64_t *released)
 {
     (void)alloti_front_flush_all(heap);
-    const allot_status status = alloti_pending_collect(heap);
-    return status != ALLOT_STATUS_OK || heap->held <= target
-               ? status
-               : trim(heap, ALLOT_NONE, heap->held - target, released);
+    allot_status status = alloti_pending_collect(heap);
+    if (status == ALLOT_STATUS_OK && heap->held > target) {
+        status = trim(heap, ALLOT_NONE, heap->held - target, released);
+    }
+    if (status == ALLOT_STATUS_OK && heap->held > target) {
+        /* What else is free still waits for its streams. */
+        status = alloti_pending_wait(heap);
+        if (status == ALLOT_STATUS_OK && heap->held > target) {
+            status = trim(heap, ALLOT_NONE, heap->held - target, released);
+        }
+    }
+    return status;
 }
 
 allot_status allot_heap_trim(allot_heap *heap, uint64_t target, uint64_t *released)
