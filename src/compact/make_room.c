@@ -7,6 +7,7 @@
 #include <allot/compact.h>
 #include <stdlib.h>
 
+#include "compact/carry.h"
 #include "compact/window.h"
 #include "core/array.h"
 #include "core/options.h"
@@ -15,7 +16,6 @@
 #include "heap/arena.h"
 #include "heap/block.h"
 #include "heap/front.h"
-#include "heap/move.h"
 #include "heap/pending.h"
 #include "heap/pool.h"
 
@@ -82,7 +82,7 @@ static allot_status place_outside(room *r, const compact_window *window, heap_as
 static allot_status move_out(room *r, const compact_window *window, uint32_t index)
 {
     allot_heap *const heap = r->heap;
-    heap_block *const block = heap_block_at(heap, index);
+    const heap_block *const block = heap_block_at(heap, index);
     uint32_t ghost = 0;
     allot_status status = alloti_block_take(heap, &ghost);
     if (status != ALLOT_STATUS_OK) {
@@ -98,17 +98,9 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
         alloti_block_put(heap, ghost);
         return status;
     }
-    if (!alloti_block_begin_move(block)) {
-        status = alloti_fail(ALLOT_STATUS_BUSY, "a block was pinned meanwhile");
-    } else {
-        const uint64_t size = block->size;
-        status = alloti_block_move(heap, index, ghost, &ask);
-        alloti_block_end_move(block);
-        r->moved += status == ALLOT_STATUS_OK ? size : 0;
-    }
-    if (status != ALLOT_STATUS_OK) {
-        alloti_forget_place(heap, &ask, ghost);
-    }
+    const uint64_t size = block->size;
+    status = alloti_compact_carry(heap, index, ghost, &ask);
+    r->moved += status == ALLOT_STATUS_OK ? size : 0;
     return status;
 }
 

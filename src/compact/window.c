@@ -7,9 +7,7 @@
 #include "heap/block.h"
 #include "space/space.h"
 
-/** Whether a block can be moved now: a handle that is not pinned, used by its own stream only,
- * whose order is that of the segment. */
-static bool can_move(const heap_block *block)
+bool alloti_compact_can_move(const heap_block *block)
 {
     const uint64_t word = atomic_load_explicit(&block->word, memory_order_acquire);
     const uint64_t bits = word & (BLOCK_LIVE | BLOCK_FIXED | BLOCK_MOVING | BLOCK_DROPPED);
@@ -29,11 +27,12 @@ allot_status alloti_compact_read(const allot_heap *heap, uint32_t index, compact
     out->count = 0;
     for (uint32_t id = space->first; id != ALLOT_NONE; id = space->ranges[id].next) {
         const uint32_t owner = space_is_free(space, id) ? ALLOT_NONE : segment->owners[id];
-        out->items[out->count++] = (compact_item){
-            .offset = range_offset(space, id),
-            .size = range_size(space, id),
-            .block = owner,
-            .is_fixed = owner != ALLOT_NONE && !can_move(heap_block_at(heap, owner))};
+        out->items[out->count++] =
+            (compact_item){.offset = range_offset(space, id),
+                           .size = range_size(space, id),
+                           .block = owner,
+                           .is_fixed = owner != ALLOT_NONE &&
+                                       !alloti_compact_can_move(heap_block_at(heap, owner))};
     }
     return ALLOT_STATUS_OK;
 }

@@ -31,6 +31,10 @@ typedef struct compact_map {
     uint64_t capacity;
 } compact_map;
 
+/** Whether a block can be moved now: a handle that is not pinned, used by its own stream only,
+ * whose order is that of the segment. */
+bool alloti_compact_can_move(const heap_block *block);
+
 /** Read the ranges of a segment; ALLOT_STATUS_HOST_MEMORY. O(ranges). */
 ALLOT_NODISCARD allot_status alloti_compact_read(const allot_heap *heap, uint32_t segment,
                                                  compact_map *out);

@@ -99,6 +99,22 @@ static allot_status order_after_uses(allot_heap *heap, const heap_block *block)
     return status;
 }
 
+/**
+ * Bring the bytes of a block to another address. Where nothing can fail afterwards, so that nobody
+ * needs them where they were, pages may be moved instead.
+ */
+static allot_status bring(allot_heap *heap, const heap_block *block, const heap_ask *ask,
+                          uint64_t address, uint64_t size)
+{
+    const bool is_free_at_once = block->is_home && block->uses == ALLOT_NONE &&
+                                 !heap->options.is_debug &&
+                                 heap->options.scrub != ALLOT_HEAP_SCRUB_FREE;
+    const allot_devptr dst = {address};
+    const allot_devptr src = {block->address};
+    return is_free_at_once ? allot_device_move(heap->device, ask->request.stream, dst, src, size)
+                           : allot_device_copy(heap->device, ask->request.stream, dst, src, size);
+}
+
 allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
                                const heap_ask *ask)
 {
@@ -108,8 +124,7 @@ allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
         block->requested < ask->request.size ? block->requested : ask->request.size;
     allot_status status = order_after_uses(heap, block);
     if (status == ALLOT_STATUS_OK) {
-        status = allot_device_copy(heap->device, ask->request.stream, (allot_devptr){address},
-                                   (allot_devptr){block->address}, kept);
+        status = bring(heap, block, ask, address, kept);
     }
     if (status == ALLOT_STATUS_OK) {
         status = alloti_pending_detach(heap, index, ghost, true);

@@ -195,22 +195,50 @@ void alloti_segment_move(allot_heap *heap, uint32_t index, uint32_t arena)
     count_split(to, (split){0}, split_of(segment));
 }
 
+static allot_status reserve_owners(heap_segment *segment)
+{
+    return alloti_array_reserve(&segment->owners, &segment->owners_capacity,
+                                (uint64_t)segment->space->count + segment->space->ops->places,
+                                sizeof *segment->owners);
+}
+
+/** A range became used; `before` are the segment's splits before that. */
+static void begin_range(allot_heap *heap, uint32_t index, const allot_range *range, split before)
+{
+    heap_segment *const segment = &heap->segments[index];
+    segment->owners[range->id] = ALLOT_NONE;
+    segment->active += range->size;
+    segment->active_count++;
+    note_change(heap, index, before);
+}
+
 allot_status alloti_segment_place(allot_heap *heap, uint32_t index, uint64_t size, uint64_t align,
                                   uint32_t tag, allot_range *out)
 {
     heap_segment *const segment = &heap->segments[index];
     const split before = split_of(segment);
-    allot_status status = alloti_array_reserve(
-        &segment->owners, &segment->owners_capacity,
-        (uint64_t)segment->space->count + segment->space->ops->places, sizeof *segment->owners);
+    allot_status status = reserve_owners(segment);
     if (status == ALLOT_STATUS_OK) {
         status = allot_space_alloc(segment->space, size, align, tag, out);
     }
     if (status == ALLOT_STATUS_OK) {
-        segment->owners[out->id] = ALLOT_NONE;
-        segment->active += out->size;
-        segment->active_count++;
-        note_change(heap, index, before);
+        begin_range(heap, index, out, before);
+    }
+    return status;
+}
+
+allot_status alloti_segment_take(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
+                                 uint32_t tag, allot_range *out)
+{
+    heap_segment *const segment = &heap->segments[index];
+    const split before = split_of(segment);
+    const uint32_t id = alloti_space_find_free(segment->space, offset);
+    allot_status status = reserve_owners(segment);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_space_take(segment->space, id, offset, size, tag, out);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        begin_range(heap, index, out, before);
     }
     return status;
 }

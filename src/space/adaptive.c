@@ -111,6 +111,22 @@ static bool goes_soon(const adaptive_index *index, uint32_t kind)
     return own->samples >= SAMPLES_MIN && own->mean + FACTOR_LOG2 * SCALE <= index->all.mean;
 }
 
+/** Use of a place that was found begins. */
+static uint32_t take_at(allot_space *space, uint32_t found, uint64_t offset, uint64_t size,
+                        uint32_t tag)
+{
+    adaptive_index *const index = space->index;
+    const uint32_t id = range_carve(&alloti_adaptive_ops, space, found, offset, size);
+    index->origins[id] =
+        (origin){.request = (uint32_t)space->alloc_count, .kind = kind_of(size, tag)};
+    return id;
+}
+
+static uint32_t find(const allot_space *space, uint64_t offset)
+{
+    return alloti_range_index_highest(tree_of(space), space, offset + 1, 1);
+}
+
 static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_t tag)
 {
     adaptive_index *const index = space->index;
@@ -119,12 +135,7 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     const uint32_t found = goes_soon(index, kind)
                                ? first_fit_highest(&index->by_offset, space, size, align, &offset)
                                : first_fit_lowest(&index->by_offset, space, size, align, &offset);
-    if (found == ALLOT_NONE) {
-        return ALLOT_NONE;
-    }
-    const uint32_t id = range_carve(&alloti_adaptive_ops, space, found, offset, size);
-    index->origins[id] = (origin){.request = (uint32_t)space->alloc_count, .kind = kind};
-    return id;
+    return found == ALLOT_NONE ? ALLOT_NONE : take_at(space, found, offset, size, tag);
 }
 
 static void release(allot_space *space, uint32_t id)
@@ -180,6 +191,8 @@ const space_ops alloti_adaptive_ops = {
     .reserve = reserve,
     .reserve_ranges = reserve_ranges,
     .alloc = alloc,
+    .take = take_at,
+    .find = find,
     .free = release,
     .resize = resize,
     .add = add,

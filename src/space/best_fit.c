@@ -39,6 +39,13 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
                             : range_carve(&alloti_best_fit_ops, space, id, offset, size);
 }
 
+static uint32_t take_at(allot_space *space, uint32_t id, uint64_t offset, uint64_t size,
+                        uint32_t tag)
+{
+    (void)tag;
+    return range_carve(&alloti_best_fit_ops, space, id, offset, size);
+}
+
 static void add(allot_space *space, uint32_t id)
 {
     alloti_size_index_insert(space->index, space, id);
@@ -84,6 +91,7 @@ const space_ops alloti_best_fit_ops = {
     .fini = fini,
     .reserve = reserve,
     .alloc = alloc,
+    .take = take_at,
     .free = release,
     .resize = resize,
     .add = add,

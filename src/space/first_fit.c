@@ -37,6 +37,18 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
                             : range_carve(&alloti_first_fit_ops, space, id, offset, size);
 }
 
+static uint32_t take_at(allot_space *space, uint32_t id, uint64_t offset, uint64_t size,
+                        uint32_t tag)
+{
+    (void)tag;
+    return range_carve(&alloti_first_fit_ops, space, id, offset, size);
+}
+
+static uint32_t find(const allot_space *space, uint64_t offset)
+{
+    return alloti_range_index_highest(space->index, space, offset + 1, 1);
+}
+
 static void add(allot_space *space, uint32_t id)
 {
     alloti_range_index_insert(space->index, space, id);
@@ -82,6 +94,8 @@ const space_ops alloti_first_fit_ops = {
     .fini = fini,
     .reserve = reserve,
     .alloc = alloc,
+    .take = take_at,
+    .find = find,
     .free = release,
     .resize = resize,
     .add = add,

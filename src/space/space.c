@@ -212,6 +212,18 @@ static void count_used(allot_space *space, uint32_t id)
     }
 }
 
+/** A range was made used: it is counted. */
+static allot_range begin_use(allot_space *space, uint32_t id)
+{
+    space->used_count++;
+    space->alloc_count++;
+    count_used(space, id);
+    return (allot_range){.offset = range_offset(space, id),
+                         .size = range_size(space, id),
+                         .id = id,
+                         .is_free = false};
+}
+
 static allot_range view(const allot_space *space, uint32_t id)
 {
     return (allot_range){.offset = range_offset(space, id),
@@ -243,12 +255,46 @@ allot_status allot_space_alloc(allot_space *space, uint64_t size, uint64_t align
     if (id == ALLOT_NONE) {
         return refuse(space, size, aligned);
     }
-    space->used_count++;
-    space->alloc_count++;
-    count_used(space, id);
-    *out = (allot_range){
-        .offset = range_offset(space, id), .size = rounded, .id = id, .is_free = false};
+    *out = begin_use(space, id);
     return ALLOT_STATUS_OK;
+}
+
+uint32_t alloti_space_find_free(const allot_space *space, uint64_t offset)
+{
+    uint32_t id = space->first;
+    if (space->ops->find != NULL) {
+        id = space->ops->find(space, offset);
+    } else {
+        while (id != ALLOT_NONE && range_end(space, id) <= offset) {
+            id = space->ranges[id].next;
+        }
+    }
+    return space_is_free(space, id) && range_end(space, id) > offset ? id : ALLOT_NONE;
+}
+
+static bool lies_in(const allot_space *space, uint32_t id, uint64_t offset, uint64_t size)
+{
+    return space_is_free(space, id) && offset >= range_offset(space, id) &&
+           size <= range_size(space, id) &&
+           offset - range_offset(space, id) <= range_size(space, id) - size;
+}
+
+allot_status alloti_space_take(allot_space *space, uint32_t id, uint64_t offset, uint64_t size,
+                               uint32_t tag, allot_range *out)
+{
+    if (!space_can_take(space)) {
+        return alloti_fail(ALLOT_STATUS_UNSUPPORTED, "ranges of %s have places of their own",
+                           allot_space_strategy_name(space->strategy));
+    }
+    if (!lies_in(space, id, offset, size)) {
+        return alloti_fail(ALLOT_STATUS_FRAGMENTED, "%" PRIu64 " bytes at %" PRIu64 " are not free",
+                           size, offset);
+    }
+    const allot_status status = reserve(space);
+    if (status == ALLOT_STATUS_OK) {
+        *out = begin_use(space, space->ops->take(space, id, offset, size, tag));
+    }
+    return status;
 }
 
 static allot_status refuse_id(uint32_t id)

@@ -68,6 +68,11 @@ typedef struct space_ops {
     bool (*round)(const allot_space *space, uint64_t size, uint64_t *out);
     /** A used range, or ALLOT_NONE. Room was reserved. */
     uint32_t (*alloc)(allot_space *space, uint64_t size, uint64_t align, uint32_t tag);
+    /** (optional) Make [offset, offset + size) of a free range used; default: ranges cannot begin
+     * anywhere. */
+    uint32_t (*take)(allot_space *space, uint32_t id, uint64_t offset, uint64_t size, uint32_t tag);
+    /** (optional) The free range in which a byte lies; default: all are looked through. */
+    uint32_t (*find)(const allot_space *space, uint64_t offset);
     void (*free)(allot_space *space, uint32_t id);
     /** To a rounded size; false if it cannot, and nothing has changed. */
     bool (*resize)(allot_space *space, uint32_t id, uint64_t size);
@@ -192,6 +197,27 @@ static inline bool space_fits(const allot_space *space, uint32_t id, uint64_t si
     const uint64_t front = begin - range_offset(space, id);
     *offset = begin;
     return front <= range_size(space, id) && range_size(space, id) - front >= size;
+}
+
+/** The free range in which a byte lies; ALLOT_NONE if it is used or not in the space. O(log n) for
+ * first fit and adaptive, else O(n). */
+uint32_t alloti_space_find_free(const allot_space *space, uint64_t offset);
+
+/**
+ * As allot_space_alloc(), at a place that is given.
+ *
+ * @param[in] id  The free range, from alloti_space_find_free().
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_FRAGMENTED if the place is not in it;
+ *         ALLOT_STATUS_UNSUPPORTED for strategies whose ranges cannot begin anywhere (buddy,
+ *         tiered); ALLOT_STATUS_HOST_MEMORY.
+ */
+ALLOT_NODISCARD allot_status alloti_space_take(allot_space *space, uint32_t id, uint64_t offset,
+                                               uint64_t size, uint32_t tag, allot_range *out);
+
+/** Whether alloti_space_take() is supported. */
+static inline bool space_can_take(const allot_space *space)
+{
+    return space->ops->take != NULL;
 }
 
 #endif /* ALLOTI_SPACE_SPACE_H */

@@ -89,6 +89,13 @@ static void take_from(tlsf_index *index, uint32_t class, uint32_t id)
     index->first &= ~((uint64_t)(*second == 0) << (class / SECOND));
 }
 
+static uint32_t take_at(allot_space *space, uint32_t id, uint64_t offset, uint64_t size,
+                        uint32_t tag)
+{
+    (void)tag;
+    return range_carve(&alloti_tlsf_ops, space, id, offset, size);
+}
+
 static void add(allot_space *space, uint32_t id)
 {
     add_to(space->index, class_of(granules_of(space, range_size(space, id))), id);
@@ -221,6 +228,7 @@ const space_ops alloti_tlsf_ops = {
     .fini = fini,
     .reserve_ranges = reserve_ranges,
     .alloc = alloc,
+    .take = take_at,
     .free = release,
     .resize = resize,
     .add = add,

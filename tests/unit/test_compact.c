@@ -193,7 +193,8 @@ static void a_failed_copy_loses_nothing(void)
     for (uint64_t n = 1; n <= 3; n++) {
         const allot_failing_options options = {.struct_size = sizeof options,
                                                .nth = n,
-                                               .call_mask = UINT64_C(1) << ALLOT_DEVICE_CALL_COPY};
+                                               .call_mask = UINT64_C(1) << ALLOT_DEVICE_CALL_COPY |
+                                                            UINT64_C(1) << ALLOT_DEVICE_CALL_MOVE};
         CHECK_OK(allot_failing_arm(s.failing, &options));
         const allot_status status = allot_compact_make_room(s.heap, &three_mib, NULL);
         CHECK(status == ALLOT_STATUS_BACKEND || status == ALLOT_STATUS_OK);
@@ -208,6 +209,31 @@ static void a_failed_copy_loses_nothing(void)
     close_scene(&s);
 }
 
+static void red_zones_move_along(void)
+{
+    const allot_heap_options options = {.struct_size = sizeof options,
+                                        .mode = ALLOT_HEAP_MODE_SEGMENTS,
+                                        .segment_size = UINT64_C(1) << 20,
+                                        .limit = UINT64_C(1) << 20,
+                                        .is_debug = true};
+    const allot_request quarter = {.struct_size = sizeof quarter, .size = 200 << 10};
+    const allot_request half = {.struct_size = sizeof half, .size = 400 << 10};
+    scene s = {0};
+    REQUIRE_OK(allot_device_open("host,memory:64MiB", &s.device));
+    REQUIRE_OK(allot_heap_create(s.device, &options, &s.heap));
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(allot_heap_alloc(s.heap, &quarter, &s.pieces[i]));
+    }
+    CHECK_OK(allot_heap_free(s.heap, s.pieces[1]));
+    CHECK_OK(allot_heap_free(s.heap, s.pieces[3]));
+    CHECK_OK(allot_compact_make_room(s.heap, &half, NULL));
+    for (int i = 0; i < 5; i += 2) {
+        CHECK_OK(allot_heap_free(s.heap, s.pieces[i]));
+    }
+    allot_heap_destroy(s.heap);
+    allot_device_destroy(s.device);
+}
+
 static const check_test tests[] = {
     {"without_it_a_request_is_refused_as_fragmented",
      without_it_a_request_is_refused_as_fragmented},
@@ -217,6 +243,7 @@ static const check_test tests[] = {
     {"blocks_that_another_stream_uses_stay", blocks_that_another_stream_uses_stay},
     {"a_bound_on_the_cost_holds", a_bound_on_the_cost_holds},
     {"resizing_compacts", resizing_compacts},
+    {"red_zones_move_along", red_zones_move_along},
     {"a_failed_copy_loses_nothing", a_failed_copy_loses_nothing},
 };
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Running a plan: each move is looked at again under the heap's lock, and made or skipped. */
+#include "compact/carry.h"
+#include "compact/plan.h"
+#include "compact/window.h"
+#include "core/options.h"
+#include "heap/alloc.h"
+#include "heap/block.h"
+#include "heap/granules.h"
+
+typedef struct run {
+    allot_heap *heap;
+    const allot_compact_plan *plan;
+    allot_compact_run_options options;
+    allot_compact_report report;
+} run;
+
+static const char *const SKIP_TEXTS[] = {
+#define SKIP_TEXT(name, text) text,
+    ALLOT_COMPACT_SKIP_LIST(SKIP_TEXT)
+#undef SKIP_TEXT
+};
+
+const char *allot_compact_skip_text(allot_compact_skip skip)
+{
+    return (unsigned)skip < ALLOT_COMPACT_SKIP_COUNT ? SKIP_TEXTS[skip] : "unknown";
+}
+
+/* ---- looking ---- */
+
+/** Why a block cannot be moved as planned; ALLOT_COMPACT_SKIP_COUNT: it can. */
+static allot_compact_skip look_at_block(const run *r, const plan_move *move, uint32_t *index)
+{
+    const allot_heap *const heap = r->heap;
+    const compact_block *const planned = &r->plan->state.blocks[move->block];
+    const compact_area *const area = &r->plan->state.areas[move->from_area];
+    uint64_t word = 0;
+    if (alloti_block_find(heap, planned->handle, index, &word) != ALLOT_STATUS_OK ||
+        (word & (BLOCK_LIVE | BLOCK_DROPPED)) != BLOCK_LIVE) {
+        return ALLOT_COMPACT_SKIP_FREED;
+    }
+    const heap_block *const block = heap_block_at(heap, *index);
+    if (((word >> BLOCK_PIN_SHIFT) & BLOCK_PINS_MAX) != 0) {
+        return ALLOT_COMPACT_SKIP_PINNED;
+    }
+    if (block->segment != area->segment ||
+        block->address != area->address + move->from + heap_block_lead(heap, block->align)) {
+        return ALLOT_COMPACT_SKIP_MOVED;
+    }
+    if (block->size != planned->size || block->requested != planned->requested) {
+        return ALLOT_COMPACT_SKIP_RESIZED;
+    }
+    return alloti_compact_can_move(block) ? ALLOT_COMPACT_SKIP_COUNT : ALLOT_COMPACT_SKIP_IN_USE;
+}
+
+/** Whether the segment that a block is to go to is still the one that was planned with. */
+static bool is_same_segment(const run *r, const compact_area *area, const heap_block *block)
+{
+    const heap_segment *const segment = &r->heap->segments[area->segment];
+    return segment->space != NULL && segment->address == area->address &&
+           segment->arena == block->arena;
+}
+
+/** The place that was planned. ALLOT_STATUS_FRAGMENTED and the like if it cannot be had. */
+static allot_status take_place(const run *r, const plan_move *move, heap_ask *ask)
+{
+    allot_heap *const heap = r->heap;
+    const compact_block *const planned = &r->plan->state.blocks[move->block];
+    const uint32_t segment = r->plan->state.areas[move->to_area].segment;
+    allot_status status =
+        alloti_segment_take(heap, segment, move->to, planned->size, ask->request.tag, &ask->range);
+    if (status != ALLOT_STATUS_OK || !heap->is_virtual) {
+        return status;
+    }
+    status =
+        alloti_granules_commit(heap, segment, ask->range.offset, ask->range.size, HEAP_BOUND_NONE);
+    if (status != ALLOT_STATUS_OK) {
+        const allot_status undone =
+            alloti_segment_give_back(heap, segment, ask->range.id, ask->range.size);
+        status = undone == ALLOT_STATUS_OK ? status : undone;
+    }
+    return status;
+}
+
+static bool is_no_room(allot_status status)
+{
+    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_BUDGET ||
+           status == ALLOT_STATUS_UNSUPPORTED;
+}
+
+/* ---- moving ---- */
+
+/** Make a move. Under the lock. */
+static allot_status make_move(const run *r, const plan_move *move, allot_compact_skip *skip)
+{
+    allot_heap *const heap = r->heap;
+    const compact_area *const to = &r->plan->state.areas[move->to_area];
+    uint32_t index = 0;
+    uint32_t ghost = 0;
+    *skip = look_at_block(r, move, &index);
+    if (*skip != ALLOT_COMPACT_SKIP_COUNT) {
+        return ALLOT_STATUS_OK;
+    }
+    const heap_block *const block = heap_block_at(heap, index);
+    if (!is_same_segment(r, to, block)) {
+        *skip = ALLOT_COMPACT_SKIP_TAKEN;
+        return ALLOT_STATUS_OK;
+    }
+    allot_status status = alloti_block_take(heap, &ghost);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap_ask ask = alloti_ask_like(heap, index, block->requested);
+    ask.arena = block->arena;
+    ask.segment = to->segment;
+    ask.size = block->size;
+    ask.align = block->align;
+    ask.lead = heap_block_lead(heap, block->align);
+    status = take_place(r, move, &ask);
+    if (status != ALLOT_STATUS_OK) {
+        alloti_block_put(heap, ghost);
+        *skip = ALLOT_COMPACT_SKIP_TAKEN;
+        return is_no_room(status) ? ALLOT_STATUS_OK : status;
+    }
+    status = alloti_compact_carry(heap, index, ghost, &ask);
+    if (status == ALLOT_STATUS_BUSY) {
+        *skip = ALLOT_COMPACT_SKIP_PINNED;
+        return ALLOT_STATUS_OK;
+    }
+    return status;
+}
+
+static void count_skip(run *r, allot_compact_skip skip)
+{
+    r->report.skipped++;
+    r->report.why[skip]++;
+}
+
+static allot_status step(run *r, uint64_t index)
+{
+    const allot_compact_run_options *const options = &r->options;
+    allot_compact_skip skip = ALLOT_COMPACT_SKIP_COUNT;
+    allot_compact_move move;
+    allot_compact_plan_get_move(r->plan, index, &move);
+    if (options->before != NULL && !options->before(options->context, &move)) {
+        count_skip(r, ALLOT_COMPACT_SKIP_VETOED);
+        return ALLOT_STATUS_OK;
+    }
+    allot_status status = alloti_heap_enter(r->heap);
+    if (status == ALLOT_STATUS_OK) {
+        status = heap_leave(r->heap, make_move(r, &r->plan->moves[index], &skip));
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    if (skip != ALLOT_COMPACT_SKIP_COUNT) {
+        count_skip(r, skip);
+        return ALLOT_STATUS_OK;
+    }
+    r->report.moved++;
+    r->report.bytes += move.size;
+    if (options->after != NULL) {
+        options->after(options->context, &move);
+    }
+    return ALLOT_STATUS_OK;
+}
+
+static allot_status run_all(run *r)
+{
+    const uint64_t begin = alloti_plan_now_ns();
+    const uint64_t time_max = r->options.time_max_ns;
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint64_t i = 0; i < r->plan->move_count && status == ALLOT_STATUS_OK; i++) {
+        if (time_max != 0 && alloti_plan_now_ns() - begin >= time_max) {
+            r->report.why[ALLOT_COMPACT_SKIP_BUDGET] = r->plan->move_count - i;
+            r->report.skipped += r->plan->move_count - i;
+            break;
+        }
+        status = step(r, i);
+    }
+    r->report.time_ns = alloti_plan_now_ns() - begin;
+    return status;
+}
+
+allot_status allot_compact_plan_run(allot_heap *heap, const allot_compact_plan *plan,
+                                    const allot_compact_run_options *options,
+                                    allot_compact_report *report)
+{
+    run r = {.heap = heap, .plan = plan, .report = {.struct_size = sizeof r.report}};
+    allot_status status = alloti_options_take(options, sizeof r.options, &r.options);
+    if (status == ALLOT_STATUS_OK && plan->heap != heap) {
+        status = alloti_fail(ALLOT_STATUS_INVALID, "the plan is of another heap");
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = run_all(&r);
+    }
+    if (report != NULL) {
+        *report = r.report;
+    }
+    return status;
+}

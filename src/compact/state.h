@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * A copy of what compaction has to know of a heap: its segments ("areas") and what lies in them.
+ * Plans are made of the copy, so that the heap is locked only while it is read.
+ */
+#ifndef ALLOTI_COMPACT_STATE_H
+#define ALLOTI_COMPACT_STATE_H
+
+#include "heap/heap.h"
+
+/** A segment. */
+typedef struct compact_area {
+    uint32_t segment;
+    uint32_t arena;
+    uint64_t address;
+    uint64_t capacity; /**< Of its space. */
+    uint64_t held;     /**< Bytes from the device. */
+    uint64_t size_movable;
+    uint64_t size_fixed; /**< Of blocks that cannot be moved. */
+    uint64_t size_wall;  /**< Without memory. */
+    uint32_t first;      /**< Of its blocks, which follow one another by offset. */
+    uint32_t count;
+} compact_area;
+
+/** A used range of an area, or a part of it without memory. */
+typedef struct compact_block {
+    uint32_t area;
+    uint64_t offset;
+    uint64_t size;
+    uint64_t align;
+    allot_handle handle; /**< 0 unless it can be moved. */
+    uint64_t requested;  /**< Bytes that a move copies. */
+    bool is_movable;
+    bool is_wall;
+} compact_block;
+
+typedef struct compact_state {
+    allot_device_info info;
+    bool is_virtual;
+    uint64_t granule;    /**< Of blocks. */
+    compact_area *areas; /**< Those of an arena follow one another by address. [area_count] */
+    uint64_t areas_capacity;
+    uint32_t area_count;
+    compact_block *blocks; /**< [block_count] */
+    uint64_t blocks_capacity;
+    uint32_t block_count;
+} compact_state;
+
+/** Read a heap, under its lock; ALLOT_STATUS_HOST_MEMORY. O(ranges + granules). */
+ALLOT_NODISCARD allot_status alloti_compact_state_read(allot_heap *heap, compact_state *out);
+void alloti_compact_state_fini(compact_state *state);
+
+#endif /* ALLOTI_COMPACT_STATE_H */
