@@ -2,15 +2,26 @@
 /*
  * Random programs against heaps: every kind of placement, both modes, several streams and pools,
  * with the bytes of each block checked where the device has bytes, and all invariants after each
- * step.
+ * step. With "--device TEXT" shorter programs on that device.
  */
 #include <allot/compact.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
 
-enum { BLOCKS = 200, STREAMS = 3, STEPS = 3000, CHECK_EVERY = 7, PATTERN_MAX = 4096 };
+enum {
+    BLOCKS = 200,
+    STREAMS = 3,
+    STEPS = 3000,
+    STEPS_GIVEN = 500,
+    CHECK_EVERY = 7,
+    PATTERN_MAX = 4096
+};
+
+/** Device of the command line; NULL: none. */
+static const char *given_device;
 
 typedef struct held_block {
     allot_handle handle;
@@ -278,7 +289,8 @@ static void run(const char *device, const allot_heap_options *options, bool comp
     if (compacts) {
         CHECK_OK(allot_compact_attach(p.heap, NULL));
     }
-    for (int i = 0; i < STEPS; i++) {
+    const int steps = given_device == NULL ? STEPS : STEPS_GIVEN;
+    for (int i = 0; i < steps; i++) {
         step(&p);
         if (i % CHECK_EVERY == 0 && !CHECK_OK(allot_heap_check(p.heap))) {
             break;
@@ -356,4 +368,39 @@ static const check_test tests[] = {
     {"scrubbing_heaps_keep_all_bytes", scrubbing_heaps_keep_all_bytes},
 };
 
-CHECK_MAIN(tests)
+static void segments_of_the_device_keep_all_bytes(void)
+{
+    run_all(given_device, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS});
+}
+
+static void virtual_memory_of_the_device_keeps_all_bytes(void)
+{
+    run_all(given_device, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL});
+}
+
+static void compaction_on_the_device_keeps_all_bytes(void)
+{
+    run_all(given_device, (allot_heap_options){.limit = 24 << 20});
+}
+
+static const check_test given_tests[] = {
+    {"segments_of_the_device_keep_all_bytes", segments_of_the_device_keep_all_bytes},
+    {"virtual_memory_of_the_device_keeps_all_bytes", virtual_memory_of_the_device_keeps_all_bytes},
+    {"compaction_on_the_device_keeps_all_bytes", compaction_on_the_device_keeps_all_bytes},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 3 || strcmp(argv[1], "--device") != 0) {
+        return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+    }
+    given_device = argv[2];
+    allot_device *device = NULL;
+    if (allot_device_open(given_device, &device) != ALLOT_STATUS_OK) {
+        printf("  skipped: %s\n", allot_error_detail());
+        return 77;
+    }
+    allot_device_destroy(device);
+    argv[2] = argv[0];
+    return check_main(argc - 2, argv + 2, given_tests, sizeof given_tests / sizeof given_tests[0]);
+}
