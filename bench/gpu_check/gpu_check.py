@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What a real card says, beside a dry run of the same programs on its own profile, in one sitting.
 
+First the suites of devices and heaps run on the card, where the tests were built.
+
 Writes into a folder under docs/gpu: the card's profile, report.json, report.txt. Needs an NVIDIA
 card with its driver, and Python interpreters with torch and the NVIDIA packages.
 """
@@ -9,6 +11,7 @@ card with its driver, and Python interpreters with torch and the NVIDIA packages
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -21,6 +24,12 @@ sys.path.insert(0, str(PROGRAMS))
 import compare  # noqa: E402
 
 GIB = 1 << 30
+SUITES = (
+    ("device/test_device_conformance", "cuda"),
+    ("device/test_device_heap", "cuda"),
+    ("device/test_cuda",),
+    ("property/prop_heap", "--device", "cuda"),
+)
 NEEDS = {"a9": 4 * GIB, "a8": 2 * GIB, "a10": 15 * GIB, "a11": 15 * GIB, "a15": 46 * GIB}
 
 
@@ -35,7 +44,7 @@ def main():
         "schema": "allot.bench.gpu-check/1",
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "gpu": gpu["name"], "driver": driver_version(args), "is_pretended": args.pretend is not None,
-        "addresses": check_addresses(args, profile), "programs": [],
+        "suites": check_suites(args), "addresses": check_addresses(args, profile), "programs": [],
     }  # fmt: skip
     for python in args.python:
         for name, needs in NEEDS.items():
@@ -92,6 +101,30 @@ def run(command, codes=(0,)):
     return result.stdout
 
 
+def check_suites(args):
+    """Of each suite that was built: its exit status, its last line, what failed."""
+    build = args.allot.resolve().parent
+    env = dict(os.environ)
+    if args.pretend:
+        env |= {"LD_LIBRARY_PATH": str(build / "standin"), "ALLOT_STANDIN": "limit:256MiB,bytes:real,delay:1"}
+    found = []
+    for name, *options in SUITES:
+        program = build / "tests" / name
+        if not program.exists():
+            continue
+        result = subprocess.run([program, *options], capture_output=True, text=True, check=False, env=env)
+        lines = (result.stdout + result.stderr).splitlines() or [""]
+        found.append({"suite": program.name, "exit": result.returncode, "last": result.stdout.splitlines()[-1:],
+                      "failed": [line for line in lines if "failed:" in line or line.startswith("FAIL")]})  # fmt: skip
+        print(suite_line(found[-1]), flush=True)
+    return found
+
+
+def suite_line(row):
+    state = {0: "passed", 77: "skipped"}.get(row["exit"], f"FAILED with exit status {row['exit']}")
+    return "\n     ".join([f"{row['suite']}: {state}: {' '.join(row['last']).strip()}", *row["failed"]])
+
+
 def check_addresses(args, profile):
     """How many of the driver's addresses the stand-in's rule gives, counted from the first."""
     with tempfile.TemporaryDirectory() as folder:
@@ -135,6 +168,7 @@ def text_of(report):
     return (
         f"{pretended}{report['gpu']}, driver {report['driver']}, {report['date']}\n"
         f"addresses: {addresses['equal']} of {addresses['total']} as the stand-in's rule gives them\n"
+        + "".join(f"{suite_line(row)}\n" for row in report["suites"])
         + "".join(f"{line_of(row)}\n" for row in report["programs"])
     )
 
