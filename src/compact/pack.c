@@ -21,7 +21,7 @@
 /** Attempts with one more segment each. */
 enum { ATTEMPTS = 4 };
 /** Ranges looked at for windows, for each range that there is: keeps planning near-linear. */
-enum { STEPS_PER_RANGE = 64, STEPS_MIN = 1 << 14 };
+enum { STEPS_PER_RANGE = 12, STEPS_MIN = 1 << 14 };
 
 /** An area of the arena. */
 typedef struct candidate {

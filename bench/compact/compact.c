@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench_compact: what plans of compaction move and what planning takes, on heaps of a device
+ * without bytes. Scenes: requests of 512 B to 64 MiB come and go between 70 and 85 % of a region
+ * for 200,000 steps, then each block is freed by the throw of a coin.
+ */
+#include <allot/compact.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "measure/workloads.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+enum { STEPS = 200000, COIN_SEED = 777, RUNS = 5 };
+
+typedef struct scene {
+    const char *name;
+    uint64_t capacity;
+    uint64_t segment;
+    unsigned low; /**< Octaves of sizes. */
+    unsigned high;
+    double goal_ms; /**< Of planning; 0: none. */
+} scene;
+
+static const scene SCENES[] = {
+    {"64 x 256 MiB", 16 * GIB, 256 * MIB, 9, 26, 0},
+    {"one range of 4 GiB", 4 * GIB, 4 * GIB, 9, 26, 0},
+    {"one range of 16 GiB", 16 * GIB, 16 * GIB, 9, 26, 2},
+    {"one range of 64 GiB", 64 * GIB, 64 * GIB, 9, 26, 10},
+    {"one of 64 GiB, small", 64 * GIB, 64 * GIB, 9, 23, 0},
+    {"one of 64 GiB, smaller", 64 * GIB, 64 * GIB, 9, 22, 0},
+};
+
+static void require(allot_status status, const char *what)
+{
+    if (status != ALLOT_STATUS_OK) {
+        fprintf(stderr, "bench_compact: %s: %s\n", what, allot_error_detail());
+        exit(1);
+    }
+}
+
+/** Blocks that are live. */
+typedef struct live_set {
+    allot_handle *handles;
+    uint32_t *units;
+    uint64_t count;
+    uint64_t capacity;
+    uint64_t bytes;
+} live_set;
+
+static void add(live_set *live, allot_handle handle, uint32_t units)
+{
+    if (live->count == live->capacity) {
+        live->capacity = live->capacity == 0 ? 4096 : 2 * live->capacity;
+        live->handles = realloc(live->handles, live->capacity * sizeof *live->handles);
+        live->units = realloc(live->units, live->capacity * sizeof *live->units);
+        if (live->handles == NULL || live->units == NULL) {
+            fputs("bench_compact: out of memory\n", stderr);
+            exit(1);
+        }
+    }
+    live->handles[live->count] = handle;
+    live->units[live->count++] = units;
+    live->bytes += (uint64_t)units * WORKLOAD_GRANULE;
+}
+
+static void drop(allot_heap *heap, live_set *live, uint64_t at)
+{
+    require(allot_heap_free(heap, live->handles[at]), "free");
+    live->bytes -= (uint64_t)live->units[at] * WORKLOAD_GRANULE;
+    live->count--;
+    live->handles[at] = live->handles[live->count];
+    live->units[at] = live->units[live->count];
+}
+
+static void request(const scene *s, allot_heap *heap, live_set *live, uint64_t *random)
+{
+    const uint32_t units = workload_units(random, s->low, s->high);
+    const allot_request wanted = {.struct_size = sizeof wanted,
+                                  .size = (uint64_t)units * WORKLOAD_GRANULE};
+    allot_handle handle;
+    if (allot_heap_alloc(heap, &wanted, &handle) == ALLOT_STATUS_OK) {
+        add(live, handle, units);
+    }
+}
+
+static void churn(const scene *s, allot_heap *heap, live_set *live)
+{
+    uint64_t random = 12345;
+    bool is_filling = true;
+    while (live->bytes * 10 < s->capacity * 7) {
+        request(s, heap, live, &random);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        bool is_request = workload_below(&random, 100) < (is_filling ? 60 : 40);
+        if (live->bytes * 20 >= s->capacity * 17) {
+            is_request = is_filling = false;
+        } else if (live->bytes * 10 <= s->capacity * 7) {
+            is_request = is_filling = true;
+        }
+        if (is_request) {
+            request(s, heap, live, &random);
+        } else {
+            drop(heap, live, workload_below(&random, live->count));
+        }
+    }
+    random = COIN_SEED;
+    for (uint64_t i = live->count; i-- > 0;) {
+        if (workload_random(&random) >> 63 == 1) {
+            drop(heap, live, i);
+        }
+    }
+}
+
+static void bench(const scene *s)
+{
+    const allot_heap_options options = {.struct_size = sizeof options,
+                                        .mode = ALLOT_HEAP_MODE_SEGMENTS,
+                                        .granule = WORKLOAD_GRANULE,
+                                        .segment_size = s->segment,
+                                        .limit = s->capacity};
+    allot_device *device = NULL;
+    allot_heap *heap = NULL;
+    live_set live = {0};
+    allot_compact_forecast f = {0};
+    uint64_t best_ns = UINT64_MAX;
+    uint64_t worst_ns = 0;
+    require(allot_device_open("null,memory:256GiB", &device), "open");
+    require(allot_heap_create(device, &options, &heap), "create");
+    churn(s, heap, &live);
+    for (int run = 0; run < RUNS; run++) {
+        require(allot_compact_estimate(heap, NULL, &f), "estimate");
+        best_ns = f.planning_ns < best_ns ? f.planning_ns : best_ns;
+        worst_ns = f.planning_ns > worst_ns ? f.planning_ns : worst_ns;
+    }
+    allot_compact_plan *plan = NULL;
+    allot_compact_report report;
+    require(allot_compact_plan_create(heap, NULL, &plan), "plan");
+    require(allot_compact_plan_check(plan), "check");
+    require(allot_compact_plan_run(heap, plan, NULL, &report), "run");
+    require(allot_heap_check(heap), "heap check");
+    allot_compact_plan_destroy(plan);
+    printf("%-24s %7" PRIu64 " %6.2f %4" PRIu64 " %4" PRIu64 " %6.3f %6.2f %7.2f %8.2f %8.2f",
+           s->name, live.count, (double)live.bytes / (double)GIB, f.segments_before,
+           f.segments_after, (double)report.bytes / (double)live.bytes,
+           (double)f.largest_after / (double)GIB,
+           100 * (double)f.largest_after / (double)f.size_free, (double)best_ns / 1e6,
+           (double)worst_ns / 1e6);
+    if (s->goal_ms > 0) {
+        printf("  <= %.0f ms", s->goal_ms);
+    } else if (s->segment < s->capacity) {
+        printf("  <= 23 segments, 0.50 moved");
+    }
+    printf("\n");
+    free(live.handles);
+    free(live.units);
+    allot_heap_destroy(heap);
+    allot_device_destroy(device);
+}
+
+int main(void)
+{
+    printf("%-24s %7s %6s %9s %6s %6s %7s %17s\n", "", "live", "GiB", "segments", "moved", "large",
+           "of free", "planning ms");
+    printf("%-24s %7s %6s %4s %4s %6s %6s %7s %8s %8s  goal\n", "scene", "", "", "from", "to",
+           "/ live", "GiB", "%", "best", "worst");
+    for (size_t i = 0; i < sizeof SCENES / sizeof SCENES[0]; i++) {
+        bench(&SCENES[i]);
+    }
+    return 0;
+}
