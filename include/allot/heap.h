@@ -91,7 +91,8 @@ typedef struct allot_heap_options {
      * aligns to; 0: 512, or that. */
     uint64_t granule;
     uint64_t segment_size; /**< Least size of a plain segment; 0: 64 MiB. */
-    uint64_t reserve_size; /**< Addresses per arena in mode VIRTUAL; 0: the device's memory. */
+    uint64_t reserve_size; /**< Addresses per arena in mode VIRTUAL; 0: the device's memory, at most
+                            * 1 TiB; more addresses are reserved where these run out. */
     uint64_t limit;        /**< Most bytes held from the device; 0: no limit. */
     double limit_fraction; /**< The same as a part of the device's memory, above 0 to 1; 0: none. */
     /** Up to here the heap grows before it drops, compacts and spills; 0: up to `limit`. */

@@ -22,6 +22,8 @@
 enum { GRANULE_DEFAULT = 512, RELEASE_ATTEMPTS = 3 };
 
 #define SEGMENT_SIZE_DEFAULT (UINT64_C(64) << 20)
+/* Of the default: each granule of the addresses takes 16 bytes of a table. */
+#define RESERVE_SIZE_MAX (UINT64_C(1) << 40)
 
 allot_status alloti_heap_refuse_fork(void)
 {
@@ -59,7 +61,8 @@ static allot_status fill_sizes(allot_heap_options *options, const allot_device_i
         options->segment_size = SEGMENT_SIZE_DEFAULT;
     }
     if (options->reserve_size == 0) {
-        options->reserve_size = info->memory_total;
+        options->reserve_size =
+            info->memory_total < RESERVE_SIZE_MAX ? info->memory_total : RESERVE_SIZE_MAX;
     }
     const uint64_t step = is_virtual ? info->granule : options->granule;
     if (!alloti_align_up(options->segment_size, step, &options->segment_size) ||

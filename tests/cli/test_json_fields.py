@@ -118,6 +118,7 @@ def runs(tmp_path):
     yield ["diff", a, EXAMPLE]
     yield ["ranks", a, b]
     yield ["replay", EXAMPLE, *settings]
+    yield ["bench", "--quick", "--device", "simulated"]
     yield ["doctor"]
     yield ["gpu", "list"]
     yield ["replay", EXAMPLE, "--limit", "11GiB", "--samples", "4"]

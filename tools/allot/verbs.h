@@ -6,6 +6,7 @@
 #include "cli.h"
 
 extern const cli_verb cli_verb_advise;
+extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_diff;
 extern const cli_verb cli_verb_doctor;
