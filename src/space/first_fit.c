@@ -68,6 +68,7 @@ static void change(allot_space *space, uint32_t id, uint64_t old_offset, uint64_
 
 static void release(allot_space *space, uint32_t id)
 {
+    range_index_prefetch(space->index, space, id);
     (void)range_merge(&alloti_first_fit_ops, space, id);
 }
 

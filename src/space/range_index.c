@@ -12,7 +12,7 @@ enum { NODE_MAX = RANGE_NODE_MAX, HALF = NODE_MAX / 2 };
 
 /** What an entry of a node says. */
 typedef struct range_entry {
-    uint64_t offset;
+    int32_t key;
     int32_t size;
     uint32_t ref;
 } range_entry;
@@ -41,6 +41,14 @@ allot_status alloti_range_index_reserve(range_index *index, uint32_t count)
                                 sizeof *index->nodes);
 }
 
+/** From here on there are no entries. */
+static void fill_keys(range_node *node, uint32_t from)
+{
+    for (uint32_t i = from; i < NODE_MAX; i++) {
+        node->key[i] = INT32_MAX;
+    }
+}
+
 static uint32_t take_node(range_index *index, uint32_t level)
 {
     uint32_t taken = index->free_node;
@@ -57,28 +65,19 @@ static uint32_t take_node(range_index *index, uint32_t level)
     node->parent = ALLOT_NONE;
     node->largest = -1;
     memset(node->size, 0xff, sizeof node->size);
-    memset(node->offset, 0xff, sizeof node->offset);
+    fill_keys(node, 0);
     return taken;
 }
 
 static void give_node(range_index *index, uint32_t node)
 {
+    index->nodes[node].count = 0; /* is nobody's place any more: see is_place() */
     index->nodes[node].parent = index->free_node;
     index->free_node = node;
     index->free_count++;
 }
 
 /* ---- within a node ---- */
-
-/** Entries at or below an offset. All are compared, which takes no longer than guessing wrong. */
-static uint32_t count_up_to(const range_node *node, uint64_t offset)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < NODE_MAX; i++) {
-        count += node->offset[i] <= offset ? 1 : 0;
-    }
-    return count;
-}
 
 /** Where a node's entry for this id or child is; it is there. */
 static uint32_t place_of(const range_node *node, uint32_t ref)
@@ -116,7 +115,7 @@ static int32_t largest_beside(const range_node *node, uint32_t at)
 
 static void put_at(range_node *node, uint32_t at, range_entry entry)
 {
-    node->offset[at] = entry.offset;
+    node->key[at] = entry.key;
     node->size[at] = entry.size;
     node->ref[at] = entry.ref;
 }
@@ -124,7 +123,7 @@ static void put_at(range_node *node, uint32_t at, range_entry entry)
 static void insert_at(range_node *node, uint32_t at, range_entry entry)
 {
     const size_t tail = node->count - at;
-    memmove(node->offset + at + 1, node->offset + at, tail * sizeof node->offset[0]);
+    memmove(node->key + at + 1, node->key + at, tail * sizeof node->key[0]);
     memmove(node->size + at + 1, node->size + at, tail * sizeof node->size[0]);
     memmove(node->ref + at + 1, node->ref + at, tail * sizeof node->ref[0]);
     put_at(node, at, entry);
@@ -135,10 +134,66 @@ static void remove_at(range_node *node, uint32_t at)
 {
     node->count--;
     const size_t tail = node->count - at;
-    memmove(node->offset + at, node->offset + at + 1, tail * sizeof node->offset[0]);
+    memmove(node->key + at, node->key + at + 1, tail * sizeof node->key[0]);
     memmove(node->size + at, node->size + at + 1, tail * sizeof node->size[0]);
     memmove(node->ref + at, node->ref + at + 1, tail * sizeof node->ref[0]);
-    put_at(node, node->count, (range_entry){UINT64_MAX, -1, ALLOT_NONE});
+    put_at(node, node->count, (range_entry){INT32_MAX, -1, ALLOT_NONE});
+}
+
+/* ---- keys ---- */
+
+/**
+ * Offsets in granules, shifted so that they have 32 bits, and moved so that they are signed, as the
+ * processor compares them. In a space of 2^32 granules or more keys may be equal; then the ranges
+ * themselves are asked. An offset beyond all keys is as the last one.
+ */
+static int32_t key_of(const range_index *index, const allot_space *space, uint64_t offset)
+{
+    const uint64_t granules = offset >> space->granule_log2 >> index->shift;
+    const uint32_t key = granules < UINT32_MAX ? (uint32_t)granules : UINT32_MAX - 1;
+    return (int32_t)(key ^ (UINT32_C(1) << 31));
+}
+
+/** Have keys reach as far as an offset. */
+static void reach(range_index *index, const allot_space *space, uint64_t offset)
+{
+    while (offset >> space->granule_log2 >> index->shift >= UINT32_MAX) {
+        index->shift++;
+        for (uint64_t i = 0; i < index->used; i++) {
+            range_node *const n = &index->nodes[i];
+            for (uint32_t at = 0; at < n->count; at++) {
+                const uint32_t key = (uint32_t)n->key[at] ^ (UINT32_C(1) << 31);
+                n->key[at] = (int32_t)(key >> 1 ^ (UINT32_C(1) << 31));
+            }
+        }
+    }
+}
+
+/** Where the first range below an entry begins. */
+static uint64_t offset_below(const range_index *index, const allot_space *space,
+                             const range_node *node, uint32_t at)
+{
+    uint32_t ref = node->ref[at];
+    for (uint32_t level = node->level; level != 0; level--) {
+        ref = index->nodes[ref].ref[0];
+    }
+    return range_offset(space, ref);
+}
+
+/** Entries at or below an offset. All are compared, which takes no longer than guessing wrong. */
+static uint32_t count_up_to(const range_index *index, const allot_space *space,
+                            const range_node *node, uint64_t offset)
+{
+    const int32_t key = key_of(index, space, offset);
+    const uint32_t above = alloti_lanes_above(node->key, NODE_MAX, key);
+    uint32_t count = (uint32_t)__builtin_ctz(above | UINT32_C(1) << NODE_MAX);
+    if (index->shift != 0) {
+        while (count != 0 && node->key[count - 1] == key &&
+               offset_below(index, space, node, count - 1) > offset) {
+            count--;
+        }
+    }
+    return count;
 }
 
 /* ---- searching ---- */
@@ -151,12 +206,12 @@ static int32_t in_node(const allot_space *space, uint64_t size)
 }
 
 /** The leaf where an offset is or belongs. */
-static uint32_t descend(const range_index *index, uint64_t offset)
+static uint32_t descend(const range_index *index, const allot_space *space, uint64_t offset)
 {
     uint32_t node = index->root;
     while (index->nodes[node].level != 0) {
         const range_node *const n = &index->nodes[node];
-        const uint32_t count = count_up_to(n, offset);
+        const uint32_t count = count_up_to(index, space, n, offset);
         node = n->ref[count == 0 ? 0 : count - 1];
     }
     return node;
@@ -202,8 +257,8 @@ uint32_t alloti_range_index_lowest(const range_index *index, const allot_space *
     if (offset == 0) {
         return lowest_below(index, index->root, 0, wanted);
     }
-    uint32_t node = descend(index, offset - 1);
-    uint32_t at = count_up_to(&index->nodes[node], offset - 1);
+    uint32_t node = descend(index, space, offset - 1);
+    uint32_t at = count_up_to(index, space, &index->nodes[node], offset - 1);
     uint32_t found = lowest_below(index, node, at, wanted);
     while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
         const uint32_t parent = index->nodes[node].parent;
@@ -221,8 +276,8 @@ uint32_t alloti_range_index_highest(const range_index *index, const allot_space 
     if (index->root == ALLOT_NONE || offset == 0) {
         return ALLOT_NONE;
     }
-    uint32_t node = descend(index, offset - 1);
-    uint32_t at = count_up_to(&index->nodes[node], offset - 1);
+    uint32_t node = descend(index, space, offset - 1);
+    uint32_t at = count_up_to(index, space, &index->nodes[node], offset - 1);
     uint32_t found = highest_below(index, node, at, wanted);
     while (found == ALLOT_NONE && index->nodes[node].parent != ALLOT_NONE) {
         const uint32_t parent = index->nodes[node].parent;
@@ -255,9 +310,9 @@ uint64_t alloti_range_index_largest(const range_index *index, const allot_space 
 
 /* ---- changing ---- */
 
-static range_entry entry_for(const allot_space *space, uint32_t id)
+static range_entry entry_for(const range_index *index, const allot_space *space, uint32_t id)
 {
-    return (range_entry){.offset = range_offset(space, id),
+    return (range_entry){.key = key_of(index, space, range_offset(space, id)),
                          .size = in_node(space, range_size(space, id)),
                          .ref = id};
 }
@@ -266,7 +321,7 @@ static range_entry entry_for(const allot_space *space, uint32_t id)
 static range_entry summary_of(const range_index *index, uint32_t node)
 {
     const range_node *const n = &index->nodes[node];
-    return (range_entry){.offset = n->offset[0], .size = n->largest, .ref = node};
+    return (range_entry){.key = n->key[0], .size = n->largest, .ref = node};
 }
 
 /** Say below whose node an entry now is. */
@@ -303,8 +358,8 @@ static void tell_parent(range_index *index, uint32_t node)
         range_node *const p = &index->nodes[parent];
         const uint32_t at = place_of(p, node);
         const int32_t largest = largest_with(p, at, now.size);
-        const bool is_told = largest == p->largest && (at != 0 || p->offset[0] == now.offset);
-        p->offset[at] = now.offset;
+        const bool is_told = largest == p->largest && (at != 0 || p->key[0] == now.key);
+        p->key[at] = now.key;
         p->size[at] = now.size;
         p->largest = largest;
         if (is_told) {
@@ -320,10 +375,10 @@ static uint32_t split(range_index *index, allot_space *space, uint32_t node)
     const uint32_t right = take_node(index, index->nodes[node].level);
     range_node *const from = &index->nodes[node];
     range_node *const to = &index->nodes[right];
-    memcpy(to->offset, from->offset + HALF, HALF * sizeof to->offset[0]);
+    memcpy(to->key, from->key + HALF, HALF * sizeof to->key[0]);
     memcpy(to->size, from->size + HALF, HALF * sizeof to->size[0]);
     memcpy(to->ref, from->ref + HALF, HALF * sizeof to->ref[0]);
-    memset(from->offset + HALF, 0xff, HALF * sizeof from->offset[0]);
+    fill_keys(from, HALF);
     memset(from->size + HALF, 0xff, HALF * sizeof from->size[0]);
     from->count = to->count = HALF;
     for (uint32_t i = 0; i < HALF; i++) {
@@ -351,15 +406,38 @@ static void insert_into(range_index *index, allot_space *space, uint32_t node, u
     set_home(index, space, node, at);
 }
 
+/**
+ * Whether an offset belongs into what may once have been its leaf: it does if there is a leaf of
+ * that number and the offset lies between its first and its last range.
+ */
+static bool is_place(const range_index *index, const allot_space *space, uint32_t node,
+                     uint64_t offset)
+{
+    if (node >= index->used) {
+        return false;
+    }
+    const range_node *const n = &index->nodes[node];
+    if (n->level != 0 || n->count == 0) {
+        return false;
+    }
+    const int32_t key = key_of(index, space, offset);
+    return n->key[0] < key && key < n->key[n->count - 1];
+}
+
 void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t id)
 {
-    range_entry entry = entry_for(space, id);
+    const uint64_t offset = range_offset(space, id);
+    reach(index, space, offset);
+    range_entry entry = entry_for(index, space, id);
     const int32_t added = entry.size;
     if (index->root == ALLOT_NONE) {
         index->root = take_node(index, 0);
     }
-    uint32_t node = descend(index, entry.offset);
-    uint32_t at = count_up_to(&index->nodes[node], entry.offset);
+    uint32_t node = space->homes[id];
+    if (!is_place(index, space, node, offset)) {
+        node = descend(index, space, offset);
+    }
+    uint32_t at = count_up_to(index, space, &index->nodes[node], offset);
     while (index->nodes[node].count == NODE_MAX) {
         const uint32_t right = split(index, space, node);
         const bool is_right = at > HALF;
@@ -424,9 +502,10 @@ void alloti_range_index_change(range_index *index, allot_space *space, uint32_t 
     const uint32_t node = space->homes[id];
     range_node *const n = &index->nodes[node];
     const uint32_t at = place_of(n, id);
-    const range_entry entry = entry_for(space, id);
+    reach(index, space, range_offset(space, id));
+    const range_entry entry = entry_for(index, space, id);
     const int32_t largest = largest_with(n, at, entry.size);
-    const bool is_told = largest == n->largest && (at != 0 || n->offset[0] == entry.offset);
+    const bool is_told = largest == n->largest && (at != 0 || n->key[0] == entry.key);
     n->largest = largest;
     put_at(n, at, entry);
     if (!is_told) {
@@ -442,8 +521,8 @@ static bool entry_is_right(const range_index *index, const allot_space *space, u
 {
     const range_node *const n = &index->nodes[node];
     const uint32_t ref = n->ref[at];
-    const range_entry own = n->level == 0 ? entry_for(space, ref) : summary_of(index, ref);
-    if (own.offset != n->offset[at] || own.size != n->size[at]) {
+    const range_entry own = n->level == 0 ? entry_for(index, space, ref) : summary_of(index, ref);
+    if (own.key != n->key[at] || own.size != n->size[at]) {
         return false;
     }
     return n->level == 0
@@ -454,7 +533,7 @@ static bool entry_is_right(const range_index *index, const allot_space *space, u
 static bool rest_is_empty(const range_node *node)
 {
     for (uint32_t i = node->count; i < NODE_MAX; i++) {
-        if (node->offset[i] != UINT64_MAX || node->size[i] != -1) {
+        if (node->key[i] != INT32_MAX || node->size[i] != -1) {
             return false;
         }
     }
@@ -471,11 +550,15 @@ static uint64_t check_node(const range_index *index, const allot_space *space, u
         return UINT64_MAX;
     }
     for (uint32_t i = 0; i < n->count; i++) {
-        if (n->offset[i] < *next || !entry_is_right(index, space, node, i)) {
+        if (!entry_is_right(index, space, node, i)) {
             return UINT64_MAX;
         }
         if (n->level == 0) {
-            *next = n->offset[i] + 1;
+            const uint64_t offset = range_offset(space, n->ref[i]);
+            if (offset < *next) {
+                return UINT64_MAX;
+            }
+            *next = offset + 1;
             sum++;
         } else {
             const uint64_t below = check_node(index, space, n->ref[i], next);

@@ -27,15 +27,15 @@
 
 enum { RANGE_NODE_MAX = 20 };
 
-/** Searched with loops of constant length. */
+/** Four cache lines, searched with loops of constant length. */
 typedef struct range_node {
     uint32_t count;
     uint32_t level;               /**< 0: leaf. */
     uint32_t parent;              /**< ALLOT_NONE at the root. Of a free node: the next one. */
     int32_t largest;              /**< Of size[]. */
-    uint32_t ref[RANGE_NODE_MAX]; /**< Leaf: ids; else nodes. */
     int32_t size[RANGE_NODE_MAX]; /**< Leaf: granules; else the largest below. -1 beyond `count`. */
-    uint64_t offset[RANGE_NODE_MAX]; /**< The smallest below. UINT64_MAX beyond `count`. */
+    uint32_t ref[RANGE_NODE_MAX]; /**< Leaf: ids; else nodes. */
+    int32_t key[RANGE_NODE_MAX];  /**< The smallest below. INT32_MAX beyond `count`. */
 } range_node;
 
 typedef struct range_index {
@@ -45,6 +45,7 @@ typedef struct range_index {
     uint32_t free_node;  /**< ALLOT_NONE: none. */
     uint32_t free_count; /**< In that list. */
     uint32_t root;       /**< ALLOT_NONE: empty. */
+    unsigned shift;      /**< Bits of an offset in granules that keys lack. */
 } range_index;
 
 void alloti_range_index_init(range_index *index);
@@ -52,6 +53,18 @@ void alloti_range_index_fini(range_index *index);
 
 /** Make sure that the next `count` inserts cannot fail. ALLOT_STATUS_HOST_MEMORY. */
 ALLOT_NODISCARD allot_status alloti_range_index_reserve(range_index *index, uint32_t count);
+
+/** Have fetched the leaf where a used range was, before it is known what becomes of it: where it is
+ * or its neighbours are. */
+static inline void range_index_prefetch(const range_index *index, const allot_space *space,
+                                        uint32_t id)
+{
+    const uint32_t home = space->homes[id];
+    const char *const node = (const char *)&index->nodes[home < index->used ? home : 0];
+    for (unsigned line = 0; line < sizeof(range_node); line += 64) {
+        __builtin_prefetch(node + line);
+    }
+}
 
 /** Add a range of the space; room for it was reserved. */
 void alloti_range_index_insert(range_index *index, allot_space *space, uint32_t id);

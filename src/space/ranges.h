@@ -34,6 +34,15 @@ static inline uint32_t range_insert(allot_space *space, uint32_t prev, uint32_t 
     return id;
 }
 
+/** Where a new range may belong in the index, which the index will verify: where another is. */
+static inline void range_take_home(const space_ops *ops, allot_space *space, uint32_t id,
+                                   uint32_t from)
+{
+    if (ops->has_homes) {
+        space->homes[id] = space->homes[from];
+    }
+}
+
 /** Take a range out of the list; its neighbours must have taken over its bytes. */
 static inline void range_drop(allot_space *space, uint32_t id)
 {
@@ -74,6 +83,7 @@ static inline uint32_t range_carve(const space_ops *ops, allot_space *space, uin
         const uint8_t chunk = space->marks[id] & MARK_CHUNK;
         used = range_insert(space, space->ranges[id].prev, id, offset, size,
                             (uint8_t)(zone | MARK_USED | chunk));
+        range_take_home(ops, space, used, id);
         space->marks[id] = (uint8_t)(space->marks[id] & ~MARK_CHUNK);
         range_set_offset(space, id, offset + size);
         range_set_size(space, id, back);
@@ -81,11 +91,13 @@ static inline uint32_t range_carve(const space_ops *ops, allot_space *space, uin
     } else {
         used = range_insert(space, id, space->ranges[id].next, offset, size,
                             (uint8_t)(zone | MARK_USED));
+        range_take_home(ops, space, used, id);
         range_set_size(space, id, front);
         ops->change(space, id, old_offset, old_size);
         if (back != 0) {
             const uint32_t rest = range_insert(space, used, space->ranges[used].next, offset + size,
                                                back, (uint8_t)(zone | MARK_FREE));
+            range_take_home(ops, space, rest, id);
             ops->add(space, rest);
             space->free_count++;
         }
@@ -173,6 +185,7 @@ static inline void cut_end(const space_ops *ops, allot_space *space, uint32_t id
     }
     const uint32_t rest =
         range_insert(space, id, next, at, cut, (uint8_t)(zone_mark(space, id) | MARK_FREE));
+    range_take_home(ops, space, rest, id);
     ops->add(space, rest);
     space->free_count++;
 }

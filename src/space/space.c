@@ -349,6 +349,9 @@ static void grow(allot_space *space, uint64_t capacity)
     /* A used range at the end, freed at once: so it merges as any other. */
     const uint32_t id = range_insert(space, space->last, ALLOT_NONE, space->capacity,
                                      capacity - space->capacity, MARK_USED);
+    if (space->homes != NULL) {
+        space->homes[id] = ALLOT_NONE;
+    }
     space->capacity = capacity;
     (void)range_merge(space->ops, space, id);
 }

@@ -108,7 +108,7 @@ struct allot_space {
     uint64_t marks_capacity;
     space_upper *uppers; /**< NULL while the capacity is below 2^32 granules. */
     uint64_t uppers_capacity;
-    uint32_t *homes; /**< The index's own, of ranges that are in it; NULL unless ops->has_homes. */
+    uint32_t *homes; /**< The index's own; NULL unless ops->has_homes. Of used ranges: a guess. */
     uint64_t homes_capacity;
     uint64_t room;   /**< Ranges that all of these tables, and those of the index, have room for. */
     uint32_t count;  /**< Places that were ever used. */

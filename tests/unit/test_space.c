@@ -232,6 +232,37 @@ static void adaptive_learns_what_goes_soon(void)
     allot_space_destroy(space);
 }
 
+/* Small ranges, free and used in turns, in a space where a range far above them is free too. */
+static void small_ranges_keep_their_order_in_a_huge_space(void)
+{
+    enum { COUNT = 300 };
+    for (int i = 0; i < STRATEGIES; i++) {
+        const allot_space_options options = {.struct_size = sizeof options,
+                                             .strategy = (allot_space_strategy)i};
+        allot_space *space = NULL;
+        REQUIRE_OK(allot_space_create(UINT64_C(1) << 50, &options, &space));
+        allot_range ranges[COUNT];
+        for (int j = 0; j < COUNT; j++) {
+            REQUIRE_OK(allot_space_alloc(space, 256, 0, 0, &ranges[j]));
+        }
+        allot_range far;
+        REQUIRE_OK(allot_space_alloc(space, UINT64_C(1) << 48, 0, 0, &far));
+        for (int j = 0; j < COUNT; j += 2) {
+            CHECK_OK(allot_space_free(space, ranges[(j * 7) % COUNT].id));
+            CHECK_OK(allot_space_check(space));
+        }
+        for (int j = 0; j < COUNT; j += 2) {
+            allot_range again;
+            REQUIRE_OK(allot_space_alloc(space, 256, 0, 0, &again));
+            CHECK_OK(allot_space_check(space));
+            if (options.strategy == ALLOT_SPACE_STRATEGY_FIRST_FIT) {
+                CHECK_EQ(again.offset, ranges[j].offset);
+            }
+        }
+        allot_space_destroy(space);
+    }
+}
+
 static allot_status fill(void *context)
 {
     enum { COUNT = 300 };
@@ -282,6 +313,8 @@ static const check_test TESTS[] = {
     {"best_fit_finds_the_smallest_when_they_come_back",
      best_fit_finds_the_smallest_when_they_come_back},
     {"adaptive_learns_what_goes_soon", adaptive_learns_what_goes_soon},
+    {"small_ranges_keep_their_order_in_a_huge_space",
+     small_ranges_keep_their_order_in_a_huge_space},
     {"without_host_memory_nothing_changes", without_host_memory_nothing_changes},
 };
 
