@@ -3,10 +3,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include "core/array.h"
 #include "core/mix.h"
+#include "core/table.h"
 #include "heap/pool.h"
 
 #define BITS_MASK ((UINT64_C(1) << BLOCK_PIN_SHIFT) - 1)
@@ -30,10 +31,14 @@ static allot_status add_chunk(heap_blocks *blocks)
     if (chunk == BLOCK_CHUNKS_MAX) {
         return alloti_fail(ALLOT_STATUS_HOST_MEMORY, "a heap has at most %u blocks", blocks->count);
     }
-    heap_block *const fresh = alloti_calloc_array(BLOCKS_PER_CHUNK, sizeof *fresh);
-    if (fresh == NULL) {
-        return alloti_fail_memory(BLOCKS_PER_CHUNK * sizeof *fresh);
+    heap_block *fresh = NULL;
+    uint64_t capacity = 0;
+    const allot_status status =
+        alloti_table_reserve(&fresh, &capacity, BLOCKS_PER_CHUNK, sizeof *fresh);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
+    memset(fresh, 0, BLOCKS_PER_CHUNK * sizeof *fresh);
     for (uint32_t i = 0; i < BLOCKS_PER_CHUNK; i++) {
         atomic_store_explicit(&fresh[i].word,
                               (uint64_t)blocks->generation << BLOCK_GENERATION_SHIFT,

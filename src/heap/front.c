@@ -10,6 +10,9 @@
 #include "heap/segment.h"
 #include "heap/stats.h"
 
+/** Slots that a size may be in. */
+enum { FRONT_WAYS = 4 };
+
 allot_status alloti_front_init(heap_front *front)
 {
     if (pthread_mutex_init(&front->mutex, NULL) != 0) {
@@ -26,9 +29,22 @@ void alloti_front_fini(heap_front *front)
     pthread_mutex_destroy(&front->mutex);
 }
 
-static unsigned slot_of(uint64_t size)
+/** The slot of a size: the one that has it, else an empty one. Sizes have a few slots each to
+ * choose from, so that two that are in use do not drive each other out. FRONT_SLOTS: none. */
+static unsigned slot_of(const heap_front *front, uint64_t size)
 {
-    return (unsigned)(alloti_mix64(size) % FRONT_SLOTS);
+    const unsigned home = (unsigned)(alloti_mix64(size) % FRONT_SLOTS);
+    unsigned found = FRONT_SLOTS;
+    for (unsigned i = 0; i < FRONT_WAYS; i++) {
+        const unsigned slot = (home + i) % FRONT_SLOTS;
+        if (front->size[slot] == size) {
+            return slot;
+        }
+        if (found == FRONT_SLOTS && front->first[slot] == ALLOT_NONE) {
+            found = slot;
+        }
+    }
+    return found;
 }
 
 /** Whether an arena is still that of a pool and a stream. Under the front's lock. */
@@ -44,10 +60,10 @@ uint32_t alloti_front_pop(allot_heap *heap, uint32_t index, const allot_request 
                           uint64_t size, uint64_t bits)
 {
     heap_front *const front = &heap->arenas[index]->front;
-    const unsigned slot = slot_of(size);
     pthread_mutex_lock(&front->mutex);
-    const uint32_t found = front->first[slot];
-    if (found == ALLOT_NONE || front->size[slot] != size || !is_of(heap, index, request)) {
+    const unsigned slot = slot_of(front, size);
+    const uint32_t found = slot == FRONT_SLOTS ? ALLOT_NONE : front->first[slot];
+    if (found == ALLOT_NONE || !is_of(heap, index, request)) {
         pthread_mutex_unlock(&front->mutex);
         return ALLOT_NONE;
     }
@@ -76,11 +92,11 @@ bool alloti_front_push(allot_heap *heap, uint32_t index)
     heap_block *const block = heap_block_at(heap, index);
     heap_arena *const arena = heap->arenas[block->arena];
     heap_front *const front = &arena->front;
-    const unsigned slot = slot_of(block->size);
     pthread_mutex_lock(&front->mutex);
-    const bool suits = !arena->is_dead && block->is_home && block->uses == ALLOT_NONE &&
-                       block->size <= heap->options.front_size - front->bytes &&
-                       (front->size[slot] == block->size || front->first[slot] == ALLOT_NONE);
+    const unsigned slot = slot_of(front, block->size);
+    const bool suits = slot != FRONT_SLOTS && !arena->is_dead && block->is_home &&
+                       block->uses == ALLOT_NONE &&
+                       block->size <= heap->options.front_size - front->bytes;
     if (suits) {
         block->next = front->first[slot];
         front->first[slot] = index;

@@ -57,9 +57,10 @@ enum {
 #define BLOCK_PIN_ONE (UINT64_C(1) << BLOCK_PIN_SHIFT)
 #define BLOCK_PINS_MAX ((UINT64_C(1) << (BLOCK_GENERATION_SHIFT - BLOCK_PIN_SHIFT)) - 1)
 
-/** What is atomic stands first and last; between is what its owner alone changes. */
+/** What is atomic stands first and last; between is what its owner alone changes. Blocks of
+ * different threads lie side by side: none shares a cache line with another. */
 typedef struct heap_block {
-    _Atomic uint64_t word;
+    _Alignas(64) _Atomic uint64_t word;
     uint64_t address; /**< What the caller sees: behind the red zone of a debug heap. */
     uint64_t size;    /**< Of its range. */
     uint64_t requested;
