@@ -273,7 +273,7 @@ void alloti_arena_update(allot_heap *heap, uint32_t segment)
 allot_status alloti_arena_release(allot_heap *heap, uint32_t index)
 {
     heap_arena *const arena = heap->arenas[index];
-    alloti_front_flush(heap, index);
+    (void)alloti_front_flush(heap, index);
     allot_status status =
         arena->count == 0 ? ALLOT_STATUS_OK : alloti_stream_synchronize(heap, arena->stream);
     for (uint32_t i = arena->count; i-- > 0 && status == ALLOT_STATUS_OK;) {
@@ -306,7 +306,7 @@ static void hand_over(allot_heap *heap, uint32_t from, uint32_t to)
     heap_arena *const arena = heap->arenas[from];
     /* First, so that nothing more comes to its front. */
     alloti_arena_bury(heap, from);
-    alloti_front_flush(heap, from);
+    (void)alloti_front_flush(heap, from);
     while (arena->count != 0) {
         const uint32_t segment = arena->segments[arena->count - 1];
         alloti_segment_move(heap, segment, to);

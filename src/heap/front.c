@@ -149,25 +149,27 @@ static void count_pops(allot_heap *heap, uint32_t index)
     alloti_count_front(heap, index, &sums, histogram);
 }
 
-void alloti_front_flush(allot_heap *heap, uint32_t index)
+uint64_t alloti_front_flush(allot_heap *heap, uint32_t index)
 {
     heap_front *const front = &heap->arenas[index]->front;
+    uint64_t bytes = 0;
     for (uint32_t i = pop_any(heap, front); i != ALLOT_NONE; i = pop_any(heap, front)) {
+        bytes += heap_block_at(heap, i)->size;
         alloti_count_freed(heap, heap_block_at(heap, i));
         alloti_count_inactive(heap, heap_block_at(heap, i));
         alloti_pending_undo(heap, i, true);
     }
     count_pops(heap, index);
+    return bytes;
 }
 
 uint64_t alloti_front_flush_all(allot_heap *heap)
 {
-    front_sums sums = {0};
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < heap->arena_count && heap->options.front_size != 0; i++) {
-        alloti_front_add_up(heap, i, &sums, NULL);
-        alloti_front_flush(heap, i);
+        bytes += alloti_front_flush(heap, i);
     }
-    return sums.bytes;
+    return bytes;
 }
 
 void alloti_front_add_up(allot_heap *heap, uint32_t arena, front_sums *sums, uint64_t *histogram)

@@ -23,10 +23,11 @@ uint32_t alloti_front_pop(allot_heap *heap, uint32_t arena, const allot_request 
 /** Keep a block that was retired, if it suits: false if it does not, and nothing has changed. */
 bool alloti_front_push(allot_heap *heap, uint32_t block);
 
-/** Give everything in a front back to its segments. Under the heap's lock. */
-void alloti_front_flush(allot_heap *heap, uint32_t arena);
+/** Give everything in a front back to its segments; how many bytes that was. Under the heap's lock.
+ */
+uint64_t alloti_front_flush(allot_heap *heap, uint32_t arena);
 
-/** The same for all arenas; bytes that were in the fronts. */
+/** The same for all arenas. */
 uint64_t alloti_front_flush_all(allot_heap *heap);
 
 /** What fronts hold and handed out, added up. */

@@ -83,7 +83,8 @@ static allot_status rung_search(allot_heap *heap, heap_ask *ask, climb *state)
 static allot_status rung_collect(allot_heap *heap, heap_ask *ask, climb *state)
 {
     (void)state;
-    const uint64_t flushed = alloti_front_flush_all(heap);
+    /* The front of the request's own stream: those of others serve their threads. */
+    const uint64_t flushed = alloti_front_flush(heap, ask->arena);
     const uint64_t before = bytes_free(heap);
     const allot_status status = alloti_pending_collect(heap);
     if (status != ALLOT_STATUS_OK) {
@@ -154,6 +155,16 @@ static allot_status drop_until_it_fits(allot_heap *heap, heap_ask *ask, uint32_t
 static allot_status rung_drop_temporary(allot_heap *heap, heap_ask *ask, climb *state)
 {
     (void)state;
+    /* Before anything is lost, all fronts are emptied. */
+    if (alloti_front_flush_all(heap) != 0) {
+        allot_status status = search(heap, ask);
+        if (goes_on(status)) {
+            status = alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false);
+        }
+        if (!goes_on(status)) {
+            return status;
+        }
+    }
     return drop_until_it_fits(heap, ask, ALLOT_BLOCK_TEMPORARY);
 }
 

@@ -120,7 +120,7 @@ static uint64_t placed_count(allot_heap *heap, uint32_t pool)
     for (uint32_t i = 0; i < heap->arena_count; i++) {
         const heap_arena *const arena = heap->arenas[i];
         if (arena->pool == pool) {
-            alloti_front_flush(heap, i);
+            (void)alloti_front_flush(heap, i);
         }
         for (uint32_t j = 0; arena->pool == pool && j < arena->count; j++) {
             count += heap->segments[arena->segments[j]].active_count;
