@@ -12,10 +12,10 @@ import pytest
 from conftest import HAS_STANDIN, list_verbs, run_command
 
 # What a verb needs on its command line beside a file; nothing for most.
-ARGUMENTS = {"export": ["--to", "csv"]}
+ARGUMENTS = {"bench": ["--quick", "--device", "null"], "export": ["--to", "csv"]}
 FILES = {"diff": 2, "ranks": 2}
 # What the others work on.
-OPERANDS = {"completion": ["bash"], "dryrun": ["true"], "gpu": ["list"]}
+OPERANDS = {"bench": [], "completion": ["bash"], "doctor": [], "dryrun": ["true"], "gpu": ["list"]}
 
 
 def verbs_that_read():

@@ -44,7 +44,9 @@ def test_every_backend_is_there_or_says_why_not(run):
 def test_the_text_says_the_same(run):
     found = examine(run)
     text = run("doctor").stdout
-    for part in (*(b["reason"] for b in found["backends"]), *(d["name"] for d in found["devices"]),
+    # From how many bytes on the host moves pages is measured, and differs from run to run.
+    names = (d["name"].split(" from ")[0] for d in found["devices"])
+    for part in (*(b["reason"] for b in found["backends"]), *names,
                  *(f["meaning"] for f in found["facts"]), found["kernel"]):
         assert part in text
 

@@ -119,6 +119,12 @@ cli_exit cli_close_output(const char *path, FILE *file)
     return CLI_OK;
 }
 
+cli_exit cli_end_output(allot_status status, const char *path, FILE *file)
+{
+    const cli_exit closed = cli_close_output(path, file);
+    return closed != CLI_OK || status == ALLOT_STATUS_OK ? closed : cli_fail(status);
+}
+
 allot_report_options cli_report_options(bool json, uint32_t top, const char *name)
 {
     allot_report_options options = {.struct_size = sizeof options,

@@ -65,6 +65,10 @@ cli_exit cli_open_output(const char *path, FILE **out);
 /** Close and check an output; a write error is reported. */
 cli_exit cli_close_output(const char *path, FILE *file);
 
+/** The same after a call that wrote to it and returned `status`: CLI_FAILED if the output could not
+ * be written, else the exit code that fits the status, with its message. */
+cli_exit cli_end_output(allot_status status, const char *path, FILE *file);
+
 /**
  * Options of a report on standard output: colours on a terminal unless NO_COLOR is set, the
  * terminal's width, `top` rows (0: the default). `name` is borrowed.

@@ -132,6 +132,5 @@ cli_exit cli_write_page(const char *name, cli_page_fn write, const void *context
     const allot_sink sink = allot_sink_stdio(out);
     const allot_status status = write(context, &options, &sink);
     cli_progress_end();
-    const cli_exit closed = cli_close_output(cli_report.html, out);
-    return status != ALLOT_STATUS_OK ? cli_fail(status) : closed;
+    return cli_end_output(status, cli_report.html, out);
 }

@@ -52,10 +52,7 @@ static cli_exit report(const result *r, const char *path)
     const allot_report_options options = cli_report_to(path, out);
     const allot_sink sink = allot_sink_stdio(out);
     const allot_status status = allot_report_advice(r->advice, &options, &sink);
-    const cli_exit closed = cli_close_output(cli_report.output, out);
-    if (status != ALLOT_STATUS_OK) {
-        return cli_fail(status);
-    }
+    const cli_exit closed = cli_end_output(status, cli_report.output, out);
     return closed == CLI_OK ? cli_write_page(path, page, r) : closed;
 }
 

@@ -44,8 +44,7 @@ static cli_exit write_report(const pair *p, const char *name)
     const allot_report_options options = cli_report_to(name, out);
     const allot_sink sink = allot_sink_stdio(out);
     const allot_status status = allot_report_diff(&p->diff, &options, &sink);
-    const cli_exit closed = cli_close_output(cli_report.output, out);
-    return status != ALLOT_STATUS_OK ? cli_fail(status) : closed;
+    return cli_end_output(status, cli_report.output, out);
 }
 
 static cli_exit compare(pair *p, const char *const *files)

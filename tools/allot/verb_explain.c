@@ -65,10 +65,7 @@ static cli_exit explain(request *r, const char *path)
     const allot_sink sink = allot_sink_stdio(out);
     allot_oom_verdict verdict = ALLOT_OOM_EXHAUSTED;
     status = allot_report_explain(r->history, r->event, r->by, &options, &sink, &verdict);
-    const cli_exit closed = cli_close_output(cli_report.output, out);
-    if (status != ALLOT_STATUS_OK) {
-        return cli_fail(status);
-    }
+    const cli_exit closed = cli_end_output(status, cli_report.output, out);
     const cli_exit paged = closed == CLI_OK ? cli_write_page(path, page, r) : closed;
     return paged == CLI_OK && verdict == ALLOT_OOM_FRAGMENTED ? CLI_FOUND : paged;
 }

@@ -144,8 +144,7 @@ static cli_exit write_profile(const allot_gpu *gpu, const char *path)
         return code;
     }
     const allot_status written = allot_gpu_write(gpu, allot_sink_stdio(out));
-    const cli_exit closed = cli_close_output(path, out);
-    return written == ALLOT_STATUS_OK ? closed : cli_fail(written);
+    return cli_end_output(written, path, out);
 }
 
 static cli_exit import(const char *path)

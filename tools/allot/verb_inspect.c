@@ -44,8 +44,7 @@ static cli_exit write_report(const allot_trace *trace, const char *path)
     const allot_report_options options = cli_report_to(path, out);
     const allot_sink sink = allot_sink_stdio(out);
     const allot_status status = allot_report_inspect(trace, device, &options, &sink);
-    const cli_exit closed = cli_close_output(cli_report.output, out);
-    return status != ALLOT_STATUS_OK ? cli_fail(status) : closed;
+    return cli_end_output(status, cli_report.output, out);
 }
 
 static cli_exit run(const char *const *files, size_t count)

@@ -18,10 +18,7 @@ static cli_exit write_report(const allot_ranks *ranks)
     const allot_report_options options = cli_report_to(NULL, out);
     const allot_sink sink = allot_sink_stdio(out);
     const allot_status status = allot_report_ranks(ranks, &options, &sink);
-    const cli_exit closed = cli_close_output(cli_report.output, out);
-    if (status != ALLOT_STATUS_OK) {
-        return cli_fail(status);
-    }
+    const cli_exit closed = cli_end_output(status, cli_report.output, out);
     return closed == CLI_OK && ranks->outlier_count != 0 ? CLI_FOUND : closed;
 }
 

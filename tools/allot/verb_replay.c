@@ -86,8 +86,7 @@ static cli_exit check_requests(const allot_trace *trace, const allot_requests *r
     const allot_report_options report = cli_report_options(opt.json != 0, 0, name);
     const allot_sink sink = allot_sink_stdio(stdout);
     const allot_status written = allot_report_check(trace, requests, &result, &report, &sink);
-    const cli_exit code =
-        written == ALLOT_STATUS_OK ? cli_close_output(NULL, stdout) : cli_fail(written);
+    const cli_exit code = cli_end_output(written, NULL, stdout);
     return code == CLI_OK && !result.is_equal ? CLI_FOUND : code;
 }
 
@@ -118,7 +117,7 @@ static cli_exit report_results(const allot_requests *requests, const char *name,
     const allot_status status =
         allot_report_replays(requests, options, (const allot_replay_result *const *)results,
                              (uint32_t)count, &report, &sink);
-    return status == ALLOT_STATUS_OK ? cli_close_output(NULL, stdout) : cli_fail(status);
+    return cli_end_output(status, NULL, stdout);
 }
 
 static cli_exit replay_requests(const allot_requests *requests, const char *name,
