@@ -29,7 +29,7 @@ allot_status alloti_request_check(const allot_request *request, bool is_fixed)
         return alloti_fail(ALLOT_STATUS_INVALID, "alignment %" PRIu64 " is no power of two",
                            request->align);
     }
-    if (request->flags > ALLOT_BLOCK_CACHED || request->flags == 3) {
+    if (request->flags > ALLOT_BLOCK_CACHED) {
         return alloti_fail(ALLOT_STATUS_INVALID,
                            "flags %#" PRIx32 ": a block is temporary, cached, or neither",
                            request->flags);

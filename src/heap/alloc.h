@@ -18,9 +18,9 @@ ALLOT_NODISCARD allot_status alloti_ask_measure(const allot_heap *heap, uint32_t
                                                 heap_ask *ask);
 
 /** Give back a range that was found and not used; `block` was taken for it, and is put back. */
-void alloti_forget_place(allot_heap *heap, const heap_ask *ask, uint32_t block);
+void alloti_forget_place(allot_heap *heap, const heap_ask *ask, uint32_t index);
 
 /** Fill in a block from the request and the range that was found for it. */
-void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t block);
+void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t index);
 
 #endif /* ALLOTI_HEAP_ALLOC_H */

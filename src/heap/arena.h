@@ -27,7 +27,7 @@ void alloti_arenas_fini(allot_heap *heap);
 /** A segment comes to an arena, or leaves it. Room for it was reserved by alloti_arena_reserve().
  */
 ALLOT_NODISCARD allot_status alloti_arena_reserve(heap_arena *arena, uint64_t count);
-void alloti_arena_add(allot_heap *heap, uint32_t arena, uint32_t segment);
+void alloti_arena_add(allot_heap *heap, uint32_t index, uint32_t segment);
 void alloti_arena_remove(allot_heap *heap, uint32_t segment);
 
 /** What is free in a segment has changed. */
@@ -37,10 +37,10 @@ void alloti_arena_update(allot_heap *heap, uint32_t segment);
 ALLOT_NODISCARD allot_status alloti_arena_release(allot_heap *heap, uint32_t arena);
 
 /** Let an arena's front hand nothing out, and undo that. */
-void alloti_arena_hide(allot_heap *heap, uint32_t arena);
-void alloti_arena_show(allot_heap *heap, uint32_t arena);
+void alloti_arena_hide(allot_heap *heap, uint32_t index);
+void alloti_arena_show(allot_heap *heap, uint32_t index);
 
 /** An arena without segments is found no more; its place is used anew. */
-void alloti_arena_bury(allot_heap *heap, uint32_t arena);
+void alloti_arena_bury(allot_heap *heap, uint32_t index);
 
 #endif /* ALLOTI_HEAP_ARENA_H */

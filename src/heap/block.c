@@ -159,6 +159,7 @@ void alloti_block_publish(heap_block *block, uint64_t bits)
     atomic_store_explicit(&block->word, next | BLOCK_LIVE | bits, memory_order_release);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the exchange writes to it */
 allot_status alloti_block_retire(const allot_heap *heap, uint32_t index, uint64_t *word)
 {
     heap_block *const block = heap_block_at(heap, index);

@@ -11,8 +11,8 @@
 
 /** Room for a block; then it is entered, and taken out when it is freed or dropped. */
 ALLOT_NODISCARD allot_status alloti_drop_reserve(allot_heap *heap, uint32_t block);
-void alloti_drop_add(allot_heap *heap, uint32_t block);
-void alloti_drop_remove(allot_heap *heap, uint32_t block);
+void alloti_drop_add(allot_heap *heap, uint32_t index);
+void alloti_drop_remove(allot_heap *heap, uint32_t index);
 
 /**
  * Drop one block with this flag (ALLOT_BLOCK_TEMPORARY or CACHED) that is not pinned.

@@ -17,7 +17,7 @@ void alloti_front_fini(heap_front *front);
  * and a new generation; ALLOT_NONE if there is none, or the arena is no longer the one of this pool
  * and stream.
  */
-uint32_t alloti_front_pop(allot_heap *heap, uint32_t arena, const allot_request *request,
+uint32_t alloti_front_pop(allot_heap *heap, uint32_t index, const allot_request *request,
                           uint64_t size, uint64_t bits);
 
 /** Keep a block that was retired, if it suits: false if it does not, and nothing has changed. */
@@ -25,7 +25,7 @@ bool alloti_front_push(allot_heap *heap, uint32_t block);
 
 /** Give everything in a front back to its segments; how many bytes that was. Under the heap's lock.
  */
-uint64_t alloti_front_flush(allot_heap *heap, uint32_t arena);
+uint64_t alloti_front_flush(allot_heap *heap, uint32_t index);
 
 /** The same for all arenas. */
 uint64_t alloti_front_flush_all(allot_heap *heap);

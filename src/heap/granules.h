@@ -15,7 +15,7 @@ ALLOT_NODISCARD allot_status alloti_granules_grow(allot_heap *heap, uint32_t are
 
 /** Map what is not mapped of [offset, offset + size): all of it, or nothing has changed. To be
  * followed by alloti_granules_end(). */
-ALLOT_NODISCARD allot_status alloti_granules_commit(allot_heap *heap, uint32_t segment,
+ALLOT_NODISCARD allot_status alloti_granules_commit(allot_heap *heap, uint32_t index,
                                                     uint64_t offset, uint64_t size,
                                                     heap_bound bound);
 
@@ -25,10 +25,10 @@ void alloti_granules_end(allot_heap *heap, uint32_t segment, uint64_t offset, ui
                          bool stays);
 
 /** Let the space end at the last granule that is mapped. */
-void alloti_granules_settle(allot_heap *heap, uint32_t segment);
+void alloti_granules_settle(allot_heap *heap, uint32_t index);
 
 /** Mapped granules in which no block lies, in bytes. */
-uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t segment);
+uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t index);
 
 /** Give such granules back, from the end, until `size` bytes are. */
 ALLOT_NODISCARD allot_status alloti_granules_trim(allot_heap *heap, uint32_t segment, uint64_t size,

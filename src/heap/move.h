@@ -6,7 +6,7 @@
 #include "heap/place.h"
 
 /** A request for a place like a block's own, of another size. Under the lock. */
-heap_ask alloti_ask_like(allot_heap *heap, uint32_t block, uint64_t size);
+heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size);
 
 /**
  * Bring the bytes of a block to the range of `ask`, on the block's stream, and free what it had in

@@ -48,7 +48,7 @@ bool alloti_pending_undo(allot_heap *heap, uint32_t block, bool is_done);
 ALLOT_NODISCARD allot_status alloti_event_take(allot_heap *heap, allot_event *out);
 void alloti_event_put(allot_heap *heap, allot_event event);
 /** Forget what waits for a stream that was waited for; its events are unused then. */
-void alloti_pending_forget(allot_heap *heap, uint32_t stream);
+void alloti_pending_forget(allot_heap *heap, uint32_t index);
 /** Give unused events back to the device; those that it refuses are kept. */
 ALLOT_NODISCARD allot_status alloti_events_release(allot_heap *heap);
 

@@ -53,7 +53,7 @@ ALLOT_NODISCARD allot_status alloti_segment_release(allot_heap *heap, uint32_t s
 ALLOT_NODISCARD allot_status alloti_segment_abandon(allot_heap *heap, uint32_t segment);
 
 /** Bytes that alloti_segment_trim() can give back. */
-uint64_t alloti_segment_trimmable(const allot_heap *heap, uint32_t segment);
+uint64_t alloti_segment_trimmable(const allot_heap *heap, uint32_t index);
 
 /**
  * Give up to `size` free bytes back, rounded up to granules or the segment, which is gone then.
@@ -77,11 +77,11 @@ ALLOT_NODISCARD allot_status alloti_segment_resize(allot_heap *heap, uint32_t se
 /** @} */
 
 /** A segment goes to another arena of its pool, which has room for it, and is counted there. */
-void alloti_segment_move(allot_heap *heap, uint32_t segment, uint32_t arena);
+void alloti_segment_move(allot_heap *heap, uint32_t index, uint32_t arena);
 
 /** Count bytes in `pieces` that a segment got from the device, or gave back. */
-void alloti_segment_hold(allot_heap *heap, uint32_t segment, uint64_t size, uint64_t pieces);
-void alloti_segment_let_go(allot_heap *heap, uint32_t segment, uint64_t size, uint64_t pieces);
+void alloti_segment_hold(allot_heap *heap, uint32_t index, uint64_t size, uint64_t pieces);
+void alloti_segment_let_go(allot_heap *heap, uint32_t index, uint64_t size, uint64_t pieces);
 
 /** What is known of segments is forgotten, without asking the device. */
 void alloti_segments_fini(allot_heap *heap);
