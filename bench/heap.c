@@ -275,6 +275,7 @@ static void bench_latency(void)
     uint32_t *const samples = malloc(SAMPLES * sizeof *samples);
     if (samples == NULL) {
         must(ALLOT_STATUS_HOST_MEMORY, "samples");
+        return;
     }
     printf("\n%-34s %8s %8s %8s\n", "single calls, ns", "p50", "p99", "p99.9");
     bench_pair("alloc and free, in the front", 16 * MIB, samples, count);

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "measure/workloads.h"
 #include "live_set.h"
+#include "measure/workloads.h"
 #include "peer.h"
 
 enum { CHECKED_OPERATIONS = 60000, LIMIT_PERIOD = 1024, FAULT_MAX = 256 };

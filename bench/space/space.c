@@ -188,7 +188,7 @@ int main(int argc, char **argv)
            "W1 least", "W3 request p50 p99 p99.9 ns");
     for (int s = -1; s < STRATEGIES; s++) {
         const goal g = s < 0 ? (goal){0, 0, -1, 0} : GOALS[s];
-        result r[WORKLOAD_COUNT];
+        result r[WORKLOAD_COUNT] = {{0}};
         for (unsigned i = 0; i < WORKLOAD_COUNT; i++) {
             r[i] = measure(s, &w[i], ids, runs);
         }

@@ -21,7 +21,7 @@ ALLOT_NODISCARD allot_status alloti_granules_commit(allot_heap *heap, uint32_t i
 
 /** End of what a commit of this range began: what it mapped stays, or goes. What cannot go is free
  * memory of the heap. */
-void alloti_granules_end(allot_heap *heap, uint32_t segment, uint64_t offset, uint64_t size,
+void alloti_granules_end(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
                          bool stays);
 
 /** Let the space end at the last granule that is mapped. */
