@@ -192,6 +192,10 @@ enum { ARENAS_MAX = 4096, STREAMS_MAX = 4096, POOLS_MAX = 4096 };
 
 struct heap_recording;
 
+/** Make room for a request of an arena. */
+typedef allot_status (*heap_make_room)(allot_heap *heap, uint32_t arena, uint64_t size,
+                                       uint64_t align);
+
 struct allot_heap {
     allot_device *device;
     allot_device_info info;
@@ -255,8 +259,8 @@ struct allot_heap {
     /** Rungs COMPACT and SPILL, set by those areas: make room for a request of an arena.
      * ALLOT_STATUS_OK if something changed, ALLOT_STATUS_FRAGMENTED if not. NULL: none. */
     double compact_cost_max; /**< Of the rung: see compact.h. */
-    allot_status (*compact)(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align);
-    allot_status (*spill)(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align);
+    heap_make_room compact;
+    heap_make_room spill;
 };
 
 /** Bytes between the begin of a block's range and what its caller sees: the red zone before it. */

@@ -63,8 +63,7 @@ static uint64_t bytes_free(const allot_heap *heap)
 /** Whether the next rung may still help. */
 static bool goes_on(allot_status status)
 {
-    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
-           status == ALLOT_STATUS_BUDGET || status == ALLOT_STATUS_BUSY;
+    return heap_is_no_room(status) || status == ALLOT_STATUS_BUSY;
 }
 
 static allot_status search(allot_heap *heap, heap_ask *ask)
@@ -174,24 +173,26 @@ static allot_status rung_drop_cached(allot_heap *heap, heap_ask *ask, climb *sta
     return drop_until_it_fits(heap, ask, ALLOT_BLOCK_CACHED);
 }
 
+/** Let another part make room, where one is attached. */
+static allot_status make_room_by(heap_make_room make_room, allot_heap *heap, heap_ask *ask)
+{
+    if (make_room == NULL) {
+        return ALLOT_STATUS_FRAGMENTED;
+    }
+    const allot_status status = make_room(heap, ask->arena, ask->size, ask->align);
+    return status == ALLOT_STATUS_OK ? search_all(heap, ask) : status;
+}
+
 static allot_status rung_compact(allot_heap *heap, heap_ask *ask, climb *state)
 {
     (void)state;
-    if (heap->compact == NULL) {
-        return ALLOT_STATUS_FRAGMENTED;
-    }
-    const allot_status status = heap->compact(heap, ask->arena, ask->size, ask->align);
-    return status == ALLOT_STATUS_OK ? search_all(heap, ask) : status;
+    return make_room_by(heap->compact, heap, ask);
 }
 
 static allot_status rung_spill(allot_heap *heap, heap_ask *ask, climb *state)
 {
     (void)state;
-    if (heap->spill == NULL) {
-        return ALLOT_STATUS_FRAGMENTED;
-    }
-    const allot_status status = heap->spill(heap, ask->arena, ask->size, ask->align);
-    return status == ALLOT_STATUS_OK ? search_all(heap, ask) : status;
+    return make_room_by(heap->spill, heap, ask);
 }
 
 static allot_status rung_grow(allot_heap *heap, heap_ask *ask, climb *state)

@@ -38,13 +38,6 @@ static allot_status place_in_segment(allot_heap *heap, uint32_t segment, heap_as
     return status;
 }
 
-/** Whether a failure only means that there is no room here. */
-static bool is_no_room(allot_status status)
-{
-    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
-           status == ALLOT_STATUS_BUDGET;
-}
-
 allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, heap_bound bound)
 {
     const heap_arena *const arena = heap->arenas[index];
@@ -56,7 +49,7 @@ allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, he
             continue;
         }
         const allot_status status = place_in_segment(heap, segment, ask, bound);
-        if (!is_no_room(status)) {
+        if (!heap_is_no_room(status)) {
             return status;
         }
         mapping = status == ALLOT_STATUS_FRAGMENTED ? mapping : status;
@@ -117,7 +110,7 @@ allot_status alloti_place_elsewhere(allot_heap *heap, uint32_t pool, heap_ask *a
         if (status == ALLOT_STATUS_OK) {
             status = alloti_place_in(heap, i, ask, HEAP_BOUND_NONE);
         }
-        if (!is_no_room(status)) {
+        if (!heap_is_no_room(status)) {
             return status;
         }
     }

@@ -17,6 +17,13 @@ typedef struct heap_ask {
     allot_range range;
 } heap_ask;
 
+/** Whether a failure only means that there is no room: of ranges, of limits, or of the device. */
+static inline bool heap_is_no_room(allot_status status)
+{
+    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
+           status == ALLOT_STATUS_BUDGET;
+}
+
 /**
  * Place a request in an arena: its segment of the lowest address in which it fits.
  *

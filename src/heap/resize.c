@@ -78,12 +78,6 @@ static allot_status resize_in_place(allot_heap *heap, heap_block *block, uint64_
     return status;
 }
 
-static bool is_no_room(allot_status status)
-{
-    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY ||
-           status == ALLOT_STATUS_BUDGET;
-}
-
 /** Let a block's own stream begin what follows after the work of all others that use it. */
 static allot_status order_after_uses(allot_heap *heap, const heap_block *block)
 {
@@ -205,8 +199,8 @@ static allot_status begin_resize(allot_heap *heap, allot_handle handle, uint64_t
         resized = resize_in_place(heap, block, size);
     }
     alloti_block_end_move(block);
-    return is_no_room(resized) && movable != ALLOT_STATUS_OK ? alloti_block_can_move(word)
-                                                             : resized;
+    return heap_is_no_room(resized) && movable != ALLOT_STATUS_OK ? alloti_block_can_move(word)
+                                                                  : resized;
 }
 
 allot_status allot_heap_resize(allot_heap *heap, allot_handle handle, uint64_t size)
@@ -221,7 +215,7 @@ allot_status allot_heap_resize(allot_heap *heap, allot_handle handle, uint64_t s
         return status;
     }
     status = heap_leave(heap, begin_resize(heap, handle, size, &ask));
-    if (!is_no_room(status)) {
+    if (!heap_is_no_room(status)) {
         return status;
     }
     status = alloti_find_room(heap, &ask, &ghost);

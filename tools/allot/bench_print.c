@@ -114,26 +114,16 @@ static void put_threads(yajl_gen json, const bench_results *results)
 
 cli_exit bench_print_json(const bench_results *results)
 {
-    const unsigned char *text = NULL;
-    size_t size = 0;
-    yajl_gen json = yajl_gen_alloc(NULL);
+    yajl_gen json = dryrun_put_open("allot.bench/1", true);
     if (json == NULL) {
-        fprintf(stderr, "allot: out of memory\n");
         return CLI_FAILED;
     }
-    yajl_gen_config(json, yajl_gen_beautify, 1);
-    yajl_gen_map_open(json);
-    dryrun_put_text(json, "schema", "allot.bench/1");
-    dryrun_put_text(json, "version", allot_version());
     dryrun_put_text(json, "device", results->device);
     dryrun_put_text(json, "name", results->info.name);
     dryrun_put_bool(json, "is_quick", results->is_quick);
     put_strategies(json, results);
     put_rates(json, &results->rates);
     put_threads(json, results);
-    yajl_gen_map_close(json);
-    yajl_gen_get_buf(json, &text, &size);
-    fwrite(text, 1, size, stdout);
-    yajl_gen_free(json);
+    dryrun_put_close(json);
     return CLI_OK;
 }

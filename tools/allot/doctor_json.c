@@ -98,24 +98,14 @@ static void put_kernel(yajl_gen json, const doctor_findings *findings)
 
 cli_exit doctor_print_json(const doctor_findings *findings)
 {
-    const unsigned char *text = NULL;
-    size_t size = 0;
-    yajl_gen json = yajl_gen_alloc(NULL);
+    yajl_gen json = dryrun_put_open("allot.doctor/1", true);
     if (json == NULL) {
-        fprintf(stderr, "allot: out of memory\n");
         return CLI_FAILED;
     }
-    yajl_gen_config(json, yajl_gen_beautify, 1);
-    yajl_gen_map_open(json);
-    dryrun_put_text(json, "schema", "allot.doctor/1");
-    dryrun_put_text(json, "version", allot_version());
     put_backends(json, findings);
     put_devices(json, findings);
     put_kernel(json, findings);
     put_text_or_null(json, "standin", findings->standin);
-    yajl_gen_map_close(json);
-    yajl_gen_get_buf(json, &text, &size);
-    fwrite(text, 1, size, stdout);
-    yajl_gen_free(json);
+    dryrun_put_close(json);
     return CLI_OK;
 }

@@ -79,13 +79,10 @@ static void put_reads(yajl_gen json, const dryrun_result *result)
 void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answer)
 {
     const dryrun_result *const result = &answer->run->result;
-    yajl_gen json = yajl_gen_alloc(NULL);
+    yajl_gen json = dryrun_put_open("allot.dryrun/1", false);
     if (json == NULL) {
         return;
     }
-    yajl_gen_config(json, yajl_gen_beautify, 1);
-    yajl_gen_map_open(json);
-    dryrun_put_text(json, "schema", "allot.dryrun/1");
     dryrun_put_text(json, "verdict", dryrun_verdict_name(answer->run->verdict));
     dryrun_put_text(json, "gpu", request->gpu.id);
     dryrun_put_text(json, "events", request->events);
@@ -116,10 +113,5 @@ void dryrun_print_json(const dryrun_request *request, const dryrun_answer *answe
     dryrun_put_text(json, "fault_line", result->fault_line);
     put_hints(json, request, answer->run);
     dryrun_put_answer(json, answer);
-    yajl_gen_map_close(json);
-    const unsigned char *text = NULL;
-    size_t size = 0;
-    yajl_gen_get_buf(json, &text, &size);
-    fwrite(text, 1, size, stdout);
-    yajl_gen_free(json);
+    dryrun_put_close(json);
 }

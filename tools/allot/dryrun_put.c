@@ -1,7 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #include "dryrun_put.h"
 
+#include <allot/base.h>
+#include <stdio.h>
 #include <string.h>
+
+yajl_gen dryrun_put_open(const char *schema, bool has_version)
+{
+    yajl_gen json = yajl_gen_alloc(NULL);
+    if (json == NULL) {
+        fprintf(stderr, "allot: out of memory\n");
+        return NULL;
+    }
+    yajl_gen_config(json, yajl_gen_beautify, 1);
+    yajl_gen_map_open(json);
+    dryrun_put_text(json, "schema", schema);
+    if (has_version) {
+        dryrun_put_text(json, "version", allot_version());
+    }
+    return json;
+}
+
+void dryrun_put_close(yajl_gen json)
+{
+    const unsigned char *text = NULL;
+    size_t size = 0;
+    yajl_gen_map_close(json);
+    yajl_gen_get_buf(json, &text, &size);
+    fwrite(text, 1, size, stdout);
+    yajl_gen_free(json);
+}
 
 void dryrun_put_key(yajl_gen json, const char *key)
 {

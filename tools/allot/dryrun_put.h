@@ -7,6 +7,12 @@
 #include <stdint.h>
 #include <yajl/yajl_gen.h>
 
+/** A document with its schema and, if `has_version`, allot's version; NULL, with a message, where
+ * memory is short. */
+yajl_gen dryrun_put_open(const char *schema, bool has_version);
+/** Write a document to standard output and release it. */
+void dryrun_put_close(yajl_gen json);
+
 void dryrun_put_key(yajl_gen json, const char *key);
 void dryrun_put_text(yajl_gen json, const char *key, const char *text);
 void dryrun_put_number(yajl_gen json, const char *key, uint64_t value);
