@@ -2,7 +2,8 @@
 /*
  * bench_compact: what plans of compaction move and what planning takes, on heaps of a device
  * without bytes. Scenes: requests of 512 B to 64 MiB come and go between 70 and 85 % of a region
- * for 200,000 steps, then each block is freed by the throw of a coin.
+ * for 200,000 steps, then each block is freed by the throw of a coin. Of several segments the goal
+ * is one more than their bytes fill.
  */
 #include <allot/compact.h>
 #include <inttypes.h>
@@ -45,76 +46,64 @@ static void require(allot_status status, const char *what)
 
 /** Blocks that are live. */
 typedef struct live_set {
-    allot_handle *handles;
-    uint32_t *units;
+    allot_handle *handles; /**< [slot], 0: empty. */
     uint64_t count;
-    uint64_t capacity;
     uint64_t bytes;
 } live_set;
 
-static void add(live_set *live, allot_handle handle, uint32_t units)
+static void release(allot_heap *heap, live_set *live, uint32_t slot, uint32_t units)
 {
-    if (live->count == live->capacity) {
-        live->capacity = live->capacity == 0 ? 4096 : 2 * live->capacity;
-        live->handles = realloc(live->handles, live->capacity * sizeof *live->handles);
-        live->units = realloc(live->units, live->capacity * sizeof *live->units);
-        if (live->handles == NULL || live->units == NULL) {
-            fputs("bench_compact: out of memory\n", stderr);
-            exit(1);
-        }
-    }
-    live->handles[live->count] = handle;
-    live->units[live->count++] = units;
-    live->bytes += (uint64_t)units * WORKLOAD_GRANULE;
-}
-
-static void drop(allot_heap *heap, live_set *live, uint64_t at)
-{
-    /* NOLINTNEXTLINE(clang-analyzer-core.*): below count all are set */
-    require(allot_heap_free(heap, live->handles[at]), "free");
-    live->bytes -= (uint64_t)live->units[at] * WORKLOAD_GRANULE;
+    require(allot_heap_free(heap, live->handles[slot]), "free");
+    live->handles[slot] = (allot_handle){0};
+    live->bytes -= (uint64_t)units * WORKLOAD_GRANULE;
     live->count--;
-    live->handles[at] = live->handles[live->count];
-    live->units[at] = live->units[live->count];
 }
 
-static void request(const scene *s, allot_heap *heap, live_set *live, uint64_t *random)
+static void request(allot_heap *heap, live_set *live, const workload_op *op)
 {
-    const uint32_t units = workload_units(random, s->low, s->high);
     const allot_request wanted = {.struct_size = sizeof wanted,
-                                  .size = (uint64_t)units * WORKLOAD_GRANULE};
-    allot_handle handle;
-    if (allot_heap_alloc(heap, &wanted, &handle) == ALLOT_STATUS_OK) {
-        add(live, handle, units);
+                                  .size = (uint64_t)op->units * WORKLOAD_GRANULE};
+    if (allot_heap_alloc(heap, &wanted, &live->handles[op->slot]) == ALLOT_STATUS_OK) {
+        live->bytes += wanted.size;
+        live->count++;
     }
 }
 
-static void churn(const scene *s, allot_heap *heap, live_set *live)
+/** Churn, then a coin for each live block in the order of slots. */
+static void make_scene(const scene *s, allot_heap *heap, live_set *live)
 {
-    uint64_t random = 12345;
-    bool is_filling = true;
-    while (live->bytes * 10 < s->capacity * 7) {
-        request(s, heap, live, &random);
+    const workload_churn rule = {.seed = 12345,
+                                 .capacity = s->capacity,
+                                 .octave_low = s->low,
+                                 .octave_high = s->high,
+                                 .low_percent = 70,
+                                 .high_percent = 85,
+                                 .steps = STEPS};
+    workload w;
+    workload_init_churn(&w, s->name, &rule);
+    live->handles = calloc(w.slot_count, sizeof *live->handles);
+    uint32_t *const units = calloc(w.slot_count, sizeof *units);
+    if (live->handles == NULL || units == NULL) {
+        fputs("bench_compact: out of memory\n", stderr);
+        exit(1);
     }
-    for (int step = 0; step < STEPS; step++) {
-        bool is_request = workload_below(&random, 100) < (is_filling ? 60 : 40);
-        if (live->bytes * 20 >= s->capacity * 17) {
-            is_request = is_filling = false;
-        } else if (live->bytes * 10 <= s->capacity * 7) {
-            is_request = is_filling = true;
-        }
-        if (is_request) {
-            request(s, heap, live, &random);
-        } else {
-            drop(heap, live, workload_below(&random, live->count));
+    for (uint64_t i = 0; i < w.count; i++) {
+        const workload_op *const op = &w.ops[i];
+        if (op->units != 0) {
+            request(heap, live, op);
+            units[op->slot] = op->units;
+        } else if (live->handles[op->slot].value != 0) {
+            release(heap, live, op->slot, units[op->slot]);
         }
     }
-    random = COIN_SEED;
-    for (uint64_t i = live->count; i-- > 0;) {
-        if (workload_random(&random) >> 63 == 1) {
-            drop(heap, live, i);
+    uint64_t random = COIN_SEED;
+    for (uint32_t slot = 0; slot < w.slot_count; slot++) {
+        if (live->handles[slot].value != 0 && workload_random(&random) >> 63 == 1) {
+            release(heap, live, slot, units[slot]);
         }
     }
+    free(units);
+    workload_fini(&w);
 }
 
 static void bench(const scene *s)
@@ -132,7 +121,7 @@ static void bench(const scene *s)
     uint64_t worst_ns = 0;
     require(allot_device_open("null,memory:256GiB", &device), "open");
     require(allot_heap_create(device, &options, &heap), "create");
-    churn(s, heap, &live);
+    make_scene(s, heap, &live);
     for (int run = 0; run < RUNS; run++) {
         require(allot_compact_estimate(heap, NULL, &f), "estimate");
         best_ns = f.planning_ns < best_ns ? f.planning_ns : best_ns;
@@ -154,11 +143,11 @@ static void bench(const scene *s)
     if (s->goal_ms > 0) {
         printf("  <= %.0f ms", s->goal_ms);
     } else if (s->segment < s->capacity) {
-        printf("  <= 23 segments, 0.50 moved");
+        printf("  <= %" PRIu64 " segments, 0.50 moved",
+               (live.bytes + s->segment - 1) / s->segment + 1);
     }
     printf("\n");
     free(live.handles);
-    free(live.units);
     allot_heap_destroy(heap);
     allot_device_destroy(device);
 }

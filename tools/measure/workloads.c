@@ -105,24 +105,24 @@ static void release(maker *m, uint32_t slot)
 
 /* ---- the four ---- */
 
-/** Requests and releases at random; between 70 and 90 % of the region is live. */
-static void make_churn(maker *m, uint64_t seed, uint64_t capacity, unsigned low, unsigned high)
+static void make_churn(maker *m, const workload_churn *rule)
 {
-    enum { STEPS = 1000000 };
+    const uint64_t low = rule->capacity * rule->low_percent;
+    const uint64_t high = rule->capacity * rule->high_percent;
     uint32_t *list = NULL;
     uint64_t list_capacity = 0;
     uint64_t count = 0;
     bool is_filling = true;
-    m->random = seed;
-    m->w->capacity = capacity;
-    for (uint64_t step = 0; step < STEPS;) {
-        const bool is_prologue = step == 0 && m->live * 10 < capacity * 7;
+    m->random = rule->seed;
+    m->w->capacity = rule->capacity;
+    for (uint64_t step = 0; step < rule->steps;) {
+        const bool is_prologue = step == 0 && m->live * 100 < low;
         bool is_request = is_prologue;
         if (!is_prologue) {
             step++;
-            if (m->live * 10 >= capacity * 9) {
+            if (m->live * 100 >= high) {
                 is_filling = false;
-            } else if (m->live * 10 <= capacity * 7) {
+            } else if (m->live * 100 <= low) {
                 is_request = is_filling = true;
             } else {
                 is_request = workload_below(&m->random, 100) < (is_filling ? 60 : 40);
@@ -133,7 +133,8 @@ static void make_churn(maker *m, uint64_t seed, uint64_t capacity, unsigned low,
                 list_capacity = list_capacity == 0 ? 1024 : 2 * list_capacity;
                 list = grow(list, list_capacity, sizeof *list);
             }
-            list[count++] = request_units(m, workload_units(&m->random, low, high));
+            list[count++] =
+                request_units(m, workload_units(&m->random, rule->octave_low, rule->octave_high));
         } else {
             const uint64_t at = workload_below(&m->random, count);
             release(m, list[at]);
@@ -249,6 +250,10 @@ static void make_training(maker *m)
     }
 }
 
+/** W1 and W3. */
+static const workload_churn CHURN_LARGE = {12345, 16 * GIB, 9, 26, 70, 90, 1000000};
+static const workload_churn CHURN_SMALL = {34567, 4 * GIB, 8, 16, 70, 90, 1000000};
+
 void workload_init(workload *w, unsigned number)
 {
     static const char *const names[] = {"W1", "W2", "W3", "W4"};
@@ -256,18 +261,27 @@ void workload_init(workload *w, unsigned number)
     maker m = {.w = w};
     switch (number) {
     case 1:
-        make_churn(&m, 12345, 16 * GIB, 9, 26);
+        make_churn(&m, &CHURN_LARGE);
         break;
     case 2:
         make_small_set(&m);
         break;
     case 3:
-        make_churn(&m, 34567, 4 * GIB, 8, 16);
+        make_churn(&m, &CHURN_SMALL);
         break;
     default:
         make_training(&m);
         break;
     }
+    free(m.units);
+    free(m.spare);
+}
+
+void workload_init_churn(workload *w, const char *name, const workload_churn *rule)
+{
+    *w = (workload){.name = name};
+    maker m = {.w = w};
+    make_churn(&m, rule);
     free(m.units);
     free(m.spare);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Four sequences of requests to measure placement with, made from seeds: the same on every machine,
- * which workload_check() shows. A failed request leaves its slot empty; its release is then
- * skipped.
+ * Sequences of requests to measure placement and compaction with, made from seeds: the same on
+ * every machine, which workload_check() shows. A failed request leaves its slot empty; its release
+ * is then skipped.
  */
 #ifndef MEASURE_WORKLOADS_H
 #define MEASURE_WORKLOADS_H
@@ -35,6 +35,21 @@ enum { WORKLOAD_COUNT = 4 };
  */
 void workload_init(workload *w, unsigned number);
 void workload_fini(workload *w);
+
+/** Requests and releases at random: until `low_percent` of the capacity are live, then `steps` in
+ * which what is live goes up and down between the two marks. */
+typedef struct workload_churn {
+    uint64_t seed;
+    uint64_t capacity;
+    unsigned octave_low; /**< As for workload_units(). */
+    unsigned octave_high;
+    unsigned low_percent;
+    unsigned high_percent;
+    uint64_t steps;
+} workload_churn;
+
+/** A workload by such a rule. Exits if memory is short. */
+void workload_init_churn(workload *w, const char *name, const workload_churn *rule);
 
 /** Fingerprint of the operations; workload_expected(number) says what it has to be. */
 uint64_t workload_check(const workload *w);
