@@ -115,11 +115,24 @@ static allot_status unmap_one(allot_heap *heap, uint32_t index, uint64_t number)
 
 /* ---- growing ---- */
 
+/** Whether a space ends with free memory for requests of any size: not with a chunk of a tier. */
+static bool ends_free(const allot_space *space)
+{
+    return space_is_free(space, space->last) && space_zone(space, space->last) == 0;
+}
+
+/** Whether a request fits, at least at the end: free memory of tiers is for their sizes alone. */
+static bool has_room(const allot_space *space, uint64_t size)
+{
+    return space->strategy == ALLOT_SPACE_STRATEGY_TIERED
+               ? ends_free(space) && range_size(space, space->last) >= size
+               : allot_space_largest_free(space) >= size;
+}
+
 /** Where a request would begin at the end of a space. */
 static uint64_t begin_at_end(const allot_space *space, uint64_t align)
 {
-    const uint64_t end =
-        space_is_free(space, space->last) ? range_offset(space, space->last) : space->capacity;
+    const uint64_t end = ends_free(space) ? range_offset(space, space->last) : space->capacity;
     return (end + align - 1) & ~(align - 1);
 }
 
@@ -144,7 +157,7 @@ static allot_status extend(allot_heap *heap, uint32_t index, uint64_t size, uint
         if (status != ALLOT_STATUS_OK) {
             return status;
         }
-        *fits = allot_space_largest_free(segment->space) >= size;
+        *fits = has_room(segment->space, size);
     }
     alloti_arena_update(heap, index);
     return ALLOT_STATUS_OK;

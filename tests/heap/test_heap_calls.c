@@ -50,6 +50,23 @@ static void wrong_options_are_refused(void)
     allot_heap_destroy(NULL);
 }
 
+static void tiers_grow_where_only_another_tier_has_room(void)
+{
+    small_heap h = small_open((allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL,
+                                                   .strategy = ALLOT_SPACE_STRATEGY_TIERED});
+    const allot_handle first = small_alloc(&h, 18 * MIB, 0);
+    small_free(&h, small_alloc(&h, 18 * MIB, 0));
+    const allot_handle filler = small_alloc(&h, 2 * MIB, 0);
+    /* A chunk of 16 MiB for requests up to 1 MiB is now the end of all there is. */
+    const allot_handle chunk = small_alloc(&h, 100 * KIB, 0);
+    const allot_handle small = small_alloc(&h, 512, 0);
+    small_free(&h, first);
+    small_free(&h, filler);
+    small_free(&h, chunk);
+    small_free(&h, small);
+    small_close(&h);
+}
+
 static void mode_virtual_needs_a_device_that_has_it(void)
 {
     allot_device *device = NULL;
@@ -451,6 +468,7 @@ static void the_child_of_a_fork_is_told(void)
 
 static const check_test tests[] = {
     {"wrong_options_are_refused", wrong_options_are_refused},
+    {"tiers_grow_where_only_another_tier_has_room", tiers_grow_where_only_another_tier_has_room},
     {"mode_virtual_needs_a_device_that_has_it", mode_virtual_needs_a_device_that_has_it},
     {"wrong_requests_are_refused", wrong_requests_are_refused},
     {"a_freed_handle_stays_dead_when_its_place_lives_again",
