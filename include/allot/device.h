@@ -414,6 +414,7 @@ typedef struct allot_device_counts {
     uint64_t size_created;   /**< Bytes of memory made and not released. */
     uint64_t size_reserved;  /**< Bytes of addresses. */
     uint64_t live_count;     /**< Allocations, memories, reservations, streams and events held. */
+    uint64_t size_copied;    /**< Bytes copied or moved within the device so far. */
 } allot_device_counts;
 
 /** What was asked of a device since it was opened. */

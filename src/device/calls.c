@@ -63,6 +63,16 @@ static allot_status end(allot_device *device, allot_device_call call, allot_stat
     return status;
 }
 
+/** The same for one that copies `size` bytes. */
+static allot_status end_copy(allot_device *device, allot_device_call call, uint64_t size,
+                             allot_status status)
+{
+    if (status == ALLOT_STATUS_OK) {
+        count(&device->size_copied, size);
+    }
+    return end(device, call, status);
+}
+
 static allot_status refuse(const allot_device *device, const char *what, uint64_t value)
 {
     return alloti_fail(ALLOT_STATUS_INVALID, "%s: %s (%" PRIu64 ")", device->info.name, what,
@@ -445,8 +455,8 @@ allot_status allot_device_copy(allot_device *device, allot_stream stream, allot_
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    return end(device, ALLOT_DEVICE_CALL_COPY,
-               device->ops.copy(device->self, stream.value, dst.address, src.address, size));
+    return end_copy(device, ALLOT_DEVICE_CALL_COPY, size,
+                    device->ops.copy(device->self, stream.value, dst.address, src.address, size));
 }
 
 static allot_status copy_one_by_one(allot_device *device, allot_stream stream,
@@ -473,10 +483,15 @@ static allot_status copy_run(allot_device *device, allot_stream stream, const al
                              size_t copy_count)
 {
     const allot_status status = begin(device, ALLOT_DEVICE_CALL_COPY_BATCH);
-    return status != ALLOT_STATUS_OK
-               ? status
-               : end(device, ALLOT_DEVICE_CALL_COPY_BATCH,
-                     device->ops.copy_batch(device->self, stream.value, copies, copy_count));
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    uint64_t size = 0;
+    for (size_t i = 0; i < copy_count; i++) {
+        size += copies[i].size; /* of ranges of one device: far from an overflow */
+    }
+    return end_copy(device, ALLOT_DEVICE_CALL_COPY_BATCH, size,
+                    device->ops.copy_batch(device->self, stream.value, copies, copy_count));
 }
 
 allot_status allot_device_copy_batch(allot_device *device, allot_stream stream,
@@ -515,8 +530,8 @@ allot_status allot_device_move(allot_device *device, allot_stream stream, allot_
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    return end(device, ALLOT_DEVICE_CALL_MOVE,
-               device->ops.move(device->self, stream.value, dst.address, src.address, size));
+    return end_copy(device, ALLOT_DEVICE_CALL_MOVE, size,
+                    device->ops.move(device->self, stream.value, dst.address, src.address, size));
 }
 
 allot_status allot_device_fill(allot_device *device, allot_stream stream, allot_devptr dst,

@@ -200,6 +200,7 @@ void allot_device_get_counts(const allot_device *device, allot_device_counts *ou
         .size_allocated = get(&device->size_allocated),
         .size_created = get(&device->size_created),
         .size_reserved = get(&device->size_reserved),
+        .size_copied = get(&device->size_copied),
         .live_count = get(&device->live_count),
     };
     for (size_t i = 0; i < ALLOT_DEVICE_CALL_COUNT; i++) {

@@ -25,6 +25,7 @@ struct allot_device {
     _Atomic uint64_t size_allocated;
     _Atomic uint64_t size_created;
     _Atomic uint64_t size_reserved;
+    _Atomic uint64_t size_copied;
     _Atomic uint64_t live_count;
 };
 

@@ -186,6 +186,9 @@ static void copies_take_time_by_size(void)
     const uint64_t took = allot_device_clock_ns(device) - begin;
     const uint64_t moving = (uint64_t)((double)GIB * 1e9 / (double)info.copy_bytes_per_s);
     CHECK(took > moving && took < moving + 100000);
+    allot_device_counts counts;
+    allot_device_get_counts(device, &counts);
+    CHECK_EQ(counts.size_copied, GIB);
     allot_device_destroy(device);
 }
 
