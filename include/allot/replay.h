@@ -12,6 +12,7 @@
 #define ALLOT_REPLAY_H
 
 #include <allot/base.h>
+#include <allot/heap.h>
 #include <allot/torchsim.h>
 #include <allot/trace.h>
 
@@ -160,6 +161,15 @@ typedef struct allot_cost_model {
 /** The defaults stated above. */
 ALLOT_API void allot_cost_model_init(allot_cost_model *cost);
 
+/**
+ * Look at the heap of a replay, after each recorded request; models "heap:..." only.
+ *
+ * @param[in] heap   May be read, and compacted; its blocks belong to the replay.
+ * @param[in] event  Recorded event of the request.
+ * @return false to end the replay, with ALLOT_STATUS_CANCELLED.
+ */
+typedef bool (*allot_replay_heap_fn)(void *context, allot_heap *heap, uint64_t event);
+
 /** Options of allot_replay_run(). Zero-initialise, then set struct_size. */
 typedef struct allot_replay_options {
     size_t struct_size;
@@ -173,6 +183,8 @@ typedef struct allot_replay_options {
     const allot_cost_model *cost; /**< NULL: the defaults. */
     allot_progress_fn progress;
     void *progress_context;
+    allot_replay_heap_fn on_heap; /**< NULL: none. */
+    void *on_heap_context;
 } allot_replay_options;
 
 /** State at one moment of a replay. */
@@ -184,6 +196,16 @@ typedef struct allot_replay_sample {
     uint64_t free_largest; /**< Largest free range that the model could hand out. */
     double fragmentation;  /**< 1 - largest free / free; 0 without free bytes. */
 } allot_replay_sample;
+
+/** Blocks that a heap moved for one request. */
+typedef struct allot_replay_compaction {
+    uint64_t event;           /**< Recorded event of the request. */
+    uint64_t copy_count;      /**< Copies made. */
+    uint64_t copy_bytes;      /**< Bytes copied. */
+    uint64_t copy_ns;         /**< What they take on the device. */
+    uint64_t reserved_before; /**< Held from the driver. */
+    uint64_t reserved_after;
+} allot_replay_compaction;
 
 /** Outcome of a replay. Bytes unless said otherwise. */
 typedef struct allot_replay_result {
@@ -208,9 +230,14 @@ typedef struct allot_replay_result {
     uint64_t oom_reserved;       /**< Held from the driver then. */
     uint64_t oom_allocated;      /**< Handed out then. */
     bool oom_is_fragmentation;   /**< Enough bytes were free then, in no single usable range. */
-    uint64_t cost_ns;            /**< By the cost model. */
+    uint64_t cost_ns;            /**< By the cost model; with what compaction takes. */
     uint32_t sample_count;
     allot_replay_sample *samples; /**< [sample_count], ascending events; owned by the result. */
+    /* What compaction did; models "heap:..." only. */
+    uint64_t copy_bytes; /**< Bytes copied, all together. */
+    uint64_t copy_ns;    /**< What that takes on the device. */
+    uint32_t compaction_count;
+    allot_replay_compaction *compactions; /**< [compaction_count]; owned by the result. */
 } allot_replay_result;
 
 /**

@@ -24,5 +24,5 @@ uint64_t alloti_cost_of(const allot_cost_model *cost, const alloti_model_stats *
            stats->segment_free_count * cost->segment_free_ns + stats->range_count * cost->range_ns +
            stats->page_map_count * cost->page_map_ns +
            stats->page_unmap_count * cost->page_unmap_ns + stats->sync_count * cost->sync_ns +
-           (uint64_t)(gib * (double)cost->alloc_ns_per_gib);
+           stats->copy_ns + (uint64_t)(gib * (double)cost->alloc_ns_per_gib);
 }

@@ -33,6 +33,9 @@ typedef struct alloti_model_stats {
     uint64_t bytes_taken; /**< From the driver, all together. */
     uint64_t retry_count;
     uint64_t sync_count;
+    uint64_t copy_count; /**< Copies that moved blocks. */
+    uint64_t copy_bytes;
+    uint64_t copy_ns; /**< What they take on the device. */
 } alloti_model_stats;
 
 /** Free memory in detail; costs a walk, so only for samples and the end. */
@@ -45,6 +48,12 @@ typedef struct alloti_model_survey {
 typedef struct alloti_model {
     const struct alloti_model_ops *ops;
     alloti_model_stats stats;
+    allot_heap *heap; /**< That the model drives, or NULL. */
+    uint32_t site;    /**< Set before a request: where it comes from; 0: unknown. */
+    /** Compactions so far; the replay sets `event`. [compaction_count] */
+    allot_replay_compaction *compactions;
+    uint64_t compactions_capacity;
+    uint32_t compaction_count;
 } alloti_model;
 
 /** What a model is made from. Strings and pointers are borrowed for the call. */
@@ -133,6 +142,7 @@ extern const alloti_model_ops *const ALLOTI_MODELS[];
 
 extern const alloti_model_ops alloti_model_async;
 extern const alloti_model_ops alloti_model_bfc;
+extern const alloti_model_ops alloti_model_heap;
 extern const alloti_model_ops alloti_model_rmm;
 extern const alloti_model_ops alloti_model_space;
 extern const alloti_model_ops alloti_model_torch;

@@ -19,9 +19,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/parameters.h"
+#include "replay/strategy.h"
 
 static const uint64_t SEGMENT_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t SEGMENT_MAX = UINT64_C(1) << 40;
@@ -125,24 +125,10 @@ static allot_status make(allot_space_strategy strategy, const char *argument,
 /** "space" alone is first fit. The model made says by its own table which strategy it is. */
 static allot_status space_create(const alloti_model_params *params, alloti_model **out)
 {
-    static const allot_space_strategy ALL[] = {
-#define SPACE_MODEL_VALUE(name, value, spelling) ALLOT_SPACE_STRATEGY_##name,
-        ALLOT_SPACE_STRATEGY_LIST(SPACE_MODEL_VALUE)
-#undef SPACE_MODEL_VALUE
-    };
-    const char *const argument = *params->argument != '\0' ? params->argument : "first-fit";
-    const size_t length = strcspn(argument, ":");
-    for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
-        const char *const name = allot_space_strategy_name(ALL[i]);
-        if (strlen(name) == length && strncmp(name, argument, length) == 0) {
-            const char *const rest = argument + length;
-            return make(ALL[i], rest + (*rest == ':' ? 1 : 0), params, out);
-        }
-    }
-    return alloti_fail(ALLOT_STATUS_INVALID,
-                       "want space:first-fit, best-fit, buddy, tlsf, tiered or adaptive, not "
-                       "\"%.40s\"",
-                       params->argument);
+    allot_space_strategy strategy = ALLOT_SPACE_STRATEGY_FIRST_FIT;
+    const char *rest = NULL;
+    const allot_status status = alloti_strategy_take("space", params->argument, &strategy, &rest);
+    return status == ALLOT_STATUS_OK ? make(strategy, rest, params, out) : status;
 }
 
 const alloti_model_ops alloti_model_space = {

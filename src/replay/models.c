@@ -3,11 +3,17 @@
 #include "core/status.h"
 #include "replay/model.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const alloti_model_ops *const ALLOTI_MODELS[] = {
-    &alloti_model_torch, &alloti_model_async, &alloti_model_bfc,
-    &alloti_model_rmm,   &alloti_model_space, NULL,
+    &alloti_model_torch,
+    &alloti_model_async,
+    &alloti_model_bfc,
+    &alloti_model_rmm,
+    &alloti_model_space,
+    &alloti_model_heap,
+    NULL,
 };
 
 /** What PyTorch calls it: backend:cudaMallocAsync. */
@@ -41,7 +47,7 @@ allot_status alloti_model_create(const char *spec, const alloti_model_params *pa
     if (ops == NULL) {
         return alloti_fail(ALLOT_STATUS_INVALID,
                            "unknown model \"%.60s\": want torch, async (or cudaMallocAsync), bfc, "
-                           "rmm:pool, rmm:arena, rmm:binning or space:STRATEGY",
+                           "rmm:pool, rmm:arena, rmm:binning, space:STRATEGY or heap:STRATEGY",
                            name);
     }
     alloti_model_params own = *params;
@@ -54,6 +60,7 @@ allot_status alloti_model_create(const char *spec, const alloti_model_params *pa
 void alloti_model_destroy(alloti_model *model)
 {
     if (model != NULL) {
+        free(model->compactions);
         model->ops->destroy(model);
     }
 }

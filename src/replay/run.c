@@ -19,8 +19,10 @@ typedef struct runner {
     alloti_model *model;
     uint64_t *blocks; /**< [slots] The model's names, NO_BLOCK where there is none. */
     allot_replay_result *result;
-    uint64_t stride; /**< Steps between two samples. */
+    uint64_t stride;            /**< Steps between two samples. */
+    uint32_t compactions_dated; /**< Of the model, those whose event is set. */
     uint64_t sample_max;
+    bool has_begun; /**< What was live before the first event is there. */
     bool has_stopped;
 } runner;
 
@@ -66,10 +68,18 @@ static void note_failure(runner *run, uint64_t event, uint64_t size, allot_statu
     run->has_stopped = !run->options->continue_after_oom;
 }
 
+/** Where a request comes from, as a number above 0; 0 if that is unknown. */
+static uint32_t site_of(const runner *run, const alloti_step *step)
+{
+    const uint32_t stack = run->has_begun ? run->requests->events.stack[step->event] : ALLOT_NONE;
+    return stack != ALLOT_NONE ? stack + 1 : 0;
+}
+
 /** Ask the model; an out-of-memory is noted and leaves NO_BLOCK. */
 static allot_status request(runner *run, const alloti_step *step, uint64_t *block)
 {
     *block = NO_BLOCK;
+    run->model->site = site_of(run, step);
     const allot_status status =
         run->model->ops->alloc(run->model, step->size, step->stream, step->pool, block);
     if (is_out_of_memory(status)) {
@@ -116,13 +126,32 @@ static allot_status make_step(runner *run, const alloti_step *step)
     return ALLOT_STATUS_OK;
 }
 
+/** Set the event of the compactions that a step made, and let the caller look at the heap. */
+static allot_status follow_heap(runner *run, uint64_t event)
+{
+    alloti_model *const model = run->model;
+    while (run->compactions_dated < model->compaction_count) {
+        model->compactions[run->compactions_dated++].event = event;
+    }
+    const allot_replay_options *const options = run->options;
+    if (options->on_heap == NULL || model->heap == NULL ||
+        options->on_heap(options->on_heap_context, model->heap, event)) {
+        return ALLOT_STATUS_OK;
+    }
+    return alloti_fail(ALLOT_STATUS_CANCELLED, "replay: ended by the caller");
+}
+
 static allot_status make_steps(runner *run, const alloti_progress *progress)
 {
     const allot_requests *requests = run->requests;
     allot_status status = ALLOT_STATUS_OK;
+    run->has_begun = true;
     for (uint64_t i = 0; status == ALLOT_STATUS_OK && !run->has_stopped && i < requests->step_count;
          i++) {
         status = make_step(run, &requests->steps[i]);
+        if (status == ALLOT_STATUS_OK) {
+            status = follow_heap(run, requests->steps[i].event);
+        }
         const bool is_last = i + 1 == requests->step_count || run->has_stopped;
         if (run->stride > 0 && (i % run->stride == 0 || is_last)) {
             take_sample(run, requests->steps[i].event);
@@ -271,6 +300,18 @@ static void summarise(const runner *run)
     result->cost_ns = alloti_cost_of(&cost, stats, result->alloc_count);
 }
 
+/** The result takes the model's list of compactions. */
+static void take_compactions(runner *run)
+{
+    allot_replay_result *const result = run->result;
+    alloti_model *const model = run->model;
+    result->copy_bytes = model->stats.copy_bytes;
+    result->copy_ns = model->stats.copy_ns;
+    result->compactions = model->compactions;
+    result->compaction_count = model->compaction_count;
+    model->compactions = NULL;
+}
+
 static allot_status init(runner *run)
 {
     const allot_replay_options *options = run->options;
@@ -307,6 +348,7 @@ static allot_status run_all(runner *run)
     if (status == ALLOT_STATUS_OK) {
         name_model(run);
         summarise(run);
+        take_compactions(run);
     }
     alloti_model_destroy(run->model);
     free(run->blocks);
@@ -340,6 +382,7 @@ void allot_replay_result_destroy(allot_replay_result *result)
 {
     if (result != NULL) {
         free(result->samples);
+        free(result->compactions);
         free(result);
     }
 }

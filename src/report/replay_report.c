@@ -291,6 +291,9 @@ static void put_result(alloti_json *json, const allot_replay_result *result,
     alloti_json_put_u64(json, "oom_count", result->oom_count);
     put_oom(json, result);
     alloti_json_put_u64(json, "cost_ns", result->cost_ns);
+    alloti_json_put_u64(json, "compactions", result->compaction_count);
+    alloti_json_put_u64(json, "copied_bytes", result->copy_bytes);
+    alloti_json_put_u64(json, "copied_ns", result->copy_ns);
     put_samples(json, result);
     alloti_json_object_end(json);
 }
@@ -434,7 +437,8 @@ static const char *times_text(double value, char *buffer, size_t size)
 /** Strategies of allot's own: no allocator elsewhere that they would stand for. */
 static bool is_own(const allot_replay_result *result)
 {
-    return strncmp(result->model, "space:", strlen("space:")) == 0;
+    return strncmp(result->model, "space:", strlen("space:")) == 0 ||
+           strncmp(result->model, "heap:", strlen("heap:")) == 0;
 }
 
 static const char *remark_of(const allot_replay_result *result)
@@ -451,6 +455,16 @@ static const char *mark_of(const allot_replay_result *result)
         return " +";
     }
     return result->is_exact ? "" : " *";
+}
+
+static void write_compactions(alloti_text *text, const allot_replay_result *result)
+{
+    char time[64];
+    char buffer[192];
+    (void)snprintf(buffer, sizeof(buffer), "%" PRIu32 ", %s copied in %s", result->compaction_count,
+                   alloti_size(result->copy_bytes).text,
+                   time_text(result->copy_ns, time, sizeof(time)));
+    write_line(text, "compactions", buffer);
 }
 
 static void write_single(alloti_text *text, const allot_replay_result *result,
@@ -483,6 +497,9 @@ static void write_single(alloti_text *text, const allot_replay_result *result,
     write_line(text, "driver time", time_text(result->cost_ns, buffer, sizeof(buffer)));
     (void)snprintf(buffer, sizeof(buffer), "%.0f %% at the end", 100 * result->fragmentation_end);
     write_line(text, "fragmentation", buffer);
+    if (result->compaction_count > 0) {
+        write_compactions(text, result);
+    }
 }
 
 static void write_table(alloti_text *text, const allot_replay_result *const *results,

@@ -81,7 +81,8 @@ VALUES = [
     ("explain f --by=", "--by=line --by=stack --by=category --by=stream --by=pool"),
     ("explain f --by=st", "--by=stack --by=stream"),
     ("replay f --model ", "torch torch: async bfc rmm:pool rmm:arena rmm:binning space:first-fit "
-     "space:best-fit space:buddy space:tlsf space:tiered space:adaptive"),
+     "space:best-fit space:buddy space:tlsf space:tiered space:adaptive heap:first-fit heap:best-fit "
+     "heap:buddy heap:tlsf heap:tiered heap:adaptive"),
     ("replay f -m space:t", "space:tlsf space:tiered"),
     ("replay f -m rmm:", "rmm:pool rmm:arena rmm:binning"),
     ("replay f --model=rmm:b", "--model=rmm:binning"),

@@ -147,6 +147,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         replay(requests, "space:first-fit", limit);
         replay(requests, "space:tiered:streams=apart", limit);
         replay(requests, "space:buddy:mode=segments,segment=2MiB", limit);
+        replay(requests, "heap:best-fit:blocks=handles,compact=full", limit);
+        replay(requests, "heap:first-fit:mode=segments,segment=2MiB,blocks=handles,compact=forced",
+               limit);
+        replay(requests, "heap:adaptive", 0);
     }
     allot_requests_destroy(requests);
     allot_trace_destroy(trace);

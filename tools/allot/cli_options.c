@@ -15,7 +15,8 @@ static const struct {
     {"FORMAT", "torch-pickle chrome allot csv folded"},
     {"GROUP", "line stack category stream pool"},
     {"MODEL", "torch torch: async bfc rmm:pool rmm:arena rmm:binning space:first-fit "
-              "space:best-fit space:buddy space:tlsf space:tiered space:adaptive"},
+              "space:best-fit space:buddy space:tlsf space:tiered space:adaptive heap:first-fit "
+              "heap:best-fit heap:buddy heap:tlsf heap:tiered heap:adaptive"},
     {"MOMENT", "peak peak:allocated peak:active peak:requested peak:reserved oom oom: start end "
                "event: us: +"},
     {"SETTINGS", "expandable_segments:True max_split_size_mb: roundup_power2_divisions: "

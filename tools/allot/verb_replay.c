@@ -20,8 +20,8 @@ static const struct poptOption OWN[] = {
     {"check", 'c', POPT_ARG_NONE, &opt.check, 0,
      "Compare every event with what the exact model does", NULL},
     {"model", 'm', POPT_ARG_ARGV, &opt.models, 0,
-     "torch:SETTINGS, async, bfc, rmm:pool, rmm:arena, rmm:binning or space:STRATEGY; may be "
-     "repeated",
+     "torch:SETTINGS, async, bfc, rmm:pool, rmm:arena, rmm:binning, space:STRATEGY or "
+     "heap:STRATEGY; may be repeated",
      "MODEL"},
     {"limit", 'l', POPT_ARG_STRING, &opt.limit, 0, "Memory of the device (default: no limit)",
      "SIZE"},
