@@ -205,6 +205,8 @@ typedef struct allot_replay_compaction {
     uint64_t copy_ns;         /**< What they take on the device. */
     uint64_t reserved_before; /**< Held from the driver. */
     uint64_t reserved_after;
+    uint64_t largest_before; /**< Largest free range; 0: not known, the heap made room by itself. */
+    uint64_t largest_after;
 } allot_replay_compaction;
 
 /** Outcome of a replay. Bytes unless said otherwise. */

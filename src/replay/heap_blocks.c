@@ -62,25 +62,34 @@ static allot_status fail_oom(const alloti_heap_model *self, uint64_t size)
     return alloti_fail_prefix(status, "%s: ", self->model.ops->info.name);
 }
 
-static allot_status serve(alloti_heap_model *self, const allot_request *request, uint32_t slot)
+/** Ask, and note what the heap did for it. */
+static allot_status ask_once(alloti_heap_model *self, const allot_request *request, uint64_t *name)
 {
     const alloti_model_stats before = self->model.stats;
-    uint64_t name = 0;
-    allot_status status = ask(self, request, &name);
-    if (heap_is_no_room(status) && self->compacts == ALLOTI_HEAP_COMPACT_FULL) {
-        const allot_status packed = alloti_heap_compact_all(self);
-        status = packed == ALLOT_STATUS_OK ? ask(self, request, &name) : packed;
-    }
+    const allot_status status = ask(self, request, name);
     alloti_heap_note(self);
-    if (status == ALLOT_STATUS_OK) {
-        self->blocks[slot] = (alloti_heap_block){
-            .name = name, .size = self->model.stats.allocated - before.allocated};
-    }
     const allot_status noted = alloti_heap_note_compaction(self, &before);
-    if (heap_is_no_room(status)) {
-        status = fail_oom(self, request->size);
-    }
     return noted == ALLOT_STATUS_OK ? status : noted;
+}
+
+static allot_status serve(alloti_heap_model *self, const allot_request *request, uint32_t slot)
+{
+    const uint64_t allocated = self->model.stats.allocated;
+    uint64_t name = 0;
+    allot_status status = ask_once(self, request, &name);
+    if (heap_is_no_room(status) && self->compacts >= ALLOTI_HEAP_COMPACT_FULL) {
+        status = alloti_heap_compact_all(self);
+        status = status == ALLOT_STATUS_OK ? ask_once(self, request, &name) : status;
+    }
+    if (heap_is_no_room(status)) {
+        return fail_oom(self, request->size);
+    }
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    self->blocks[slot] =
+        (alloti_heap_block){.name = name, .size = self->model.stats.allocated - allocated};
+    return self->compacts == ALLOTI_HEAP_COMPACT_AUTO ? alloti_heap_compact_auto(self) : status;
 }
 
 allot_status alloti_heap_model_alloc(alloti_model *model, uint64_t size, uint64_t stream,

@@ -29,6 +29,7 @@ static const uint64_t MEMORY_MAX = UINT64_C(32) << 40;
 /** Addresses per pool and stream at first: above the memory of any device, and a small part of the
  * addresses that there are. */
 static const uint64_t RESERVE_MAX = UINT64_C(256) << 30;
+static const double THRESHOLD_DEFAULT = 0.25;
 static const char GPU_DEFAULT[] = "a100-80";
 
 static void heap_destroy(alloti_model *model)
@@ -46,14 +47,18 @@ static void heap_destroy(alloti_model *model)
 static void heap_describe(const alloti_model *model, char *buffer, size_t size)
 {
     const alloti_heap_model *const self = (const alloti_heap_model *)model;
-    static const char *const COMPACT[] = {"", ",compact=forced", ",compact=full"};
+    static const char *const COMPACT[] = {"", ",compact=forced", ",compact=full", ",compact=auto"};
     char segment[64] = "";
+    char threshold[64] = "";
     if (self->is_segmented != 0) {
         snprintf(segment, sizeof segment, "segment=%" PRIu64 "MiB,", self->segment >> 20);
     }
-    snprintf(buffer, size, "mode=%s,%sblocks=%s%s%s%s",
+    if (self->compacts == ALLOTI_HEAP_COMPACT_AUTO) {
+        snprintf(threshold, sizeof threshold, ",threshold=%g", self->threshold);
+    }
+    snprintf(buffer, size, "mode=%s,%sblocks=%s%s%s%s%s",
              self->is_segmented != 0 ? "segments" : "virtual", segment,
-             self->is_movable != 0 ? "handles" : "pointers", COMPACT[self->compacts],
+             self->is_movable != 0 ? "handles" : "pointers", COMPACT[self->compacts], threshold,
              strcmp(self->gpu, GPU_DEFAULT) == 0 ? "" : ",gpu=",
              strcmp(self->gpu, GPU_DEFAULT) == 0 ? "" : self->gpu);
 }
@@ -67,7 +72,8 @@ static allot_status heap_empty_cache(alloti_model *model)
 }
 
 #define HEAP_MODEL_ARGUMENT                                                                        \
-    "mode=virtual|segments,segment=SIZE,blocks=pointers|handles,compact=off|forced|full,gpu=NAME"
+    "mode=virtual|segments,segment=SIZE,blocks=pointers|handles,compact=off|forced|full|auto,"     \
+    "threshold=SHARE,gpu=NAME"
 
 static const alloti_model_ops OPS[] = {
 #define HEAP_MODEL_OPS(name_, value, spelling)                                                     \
@@ -94,12 +100,13 @@ static allot_status parse(alloti_heap_model *self, const char *argument)
 {
     static const char *const MODES[] = {"virtual", "segments", NULL};
     static const char *const BLOCKS[] = {"pointers", "handles", NULL};
-    static const char *const COMPACT[] = {"off", "forced", "full", NULL};
+    static const char *const COMPACT[] = {"off", "forced", "full", "auto", NULL};
     const alloti_parameter known[] = {
         {"mode", ALLOTI_PARAMETER_CHOICE, &self->is_segmented, MODES},
         {"segment", ALLOTI_PARAMETER_SIZE_SET, &self->segment, NULL},
         {"blocks", ALLOTI_PARAMETER_CHOICE, &self->is_movable, BLOCKS},
         {"compact", ALLOTI_PARAMETER_CHOICE, &self->compacts, COMPACT},
+        {"threshold", ALLOTI_PARAMETER_FRACTION, &self->threshold, NULL},
         {"gpu", ALLOTI_PARAMETER_TEXT, self->gpu, NULL},
     };
     snprintf(self->gpu, sizeof self->gpu, "%s", GPU_DEFAULT);
@@ -118,6 +125,10 @@ static allot_status parse(alloti_heap_model *self, const char *argument)
         return alloti_fail(ALLOT_STATUS_INVALID,
                            "compact= needs blocks=handles: pointers stay where they are");
     }
+    if (self->threshold > 0 && self->compacts != ALLOTI_HEAP_COMPACT_AUTO) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "threshold= needs compact=auto");
+    }
+    self->threshold = self->threshold > 0 ? self->threshold : THRESHOLD_DEFAULT;
     self->segment = self->segment == 0 ? SEGMENT_DEFAULT : self->segment;
     return ALLOT_STATUS_OK;
 }

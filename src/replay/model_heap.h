@@ -18,6 +18,7 @@ enum {
     ALLOTI_HEAP_COMPACT_OFF,
     ALLOTI_HEAP_COMPACT_FORCED, /**< Where a request would not fit otherwise: the heap's ladder. */
     ALLOTI_HEAP_COMPACT_FULL,   /**< That, and the whole heap where it still does not. */
+    ALLOTI_HEAP_COMPACT_AUTO,   /**< That, and where too large a share is free and it pays. */
 };
 
 /** A block handed out, or a slot for one. */
@@ -34,6 +35,8 @@ typedef struct alloti_heap_model {
     uint32_t is_segmented; /**< Else mode VIRTUAL. */
     uint32_t is_movable;   /**< Blocks are handles, else pointers. */
     uint32_t compacts;     /**< ALLOTI_HEAP_COMPACT_... */
+    double threshold;      /**< AUTO: share of what is held that may be free. */
+    uint64_t free_settled; /**< AUTO: bytes that were free when it was last compacted. */
     uint64_t segment;      /**< Least size of a segment. */
     char gpu[ALLOTI_PARAMETER_TEXT_MAX];
     uint64_t memory; /**< Of the device. */
@@ -66,6 +69,9 @@ void alloti_heap_note(alloti_heap_model *self);
 /** Note what the heap copied since `before`: nothing but compaction copies here. */
 ALLOT_NODISCARD allot_status alloti_heap_note_compaction(alloti_heap_model *self,
                                                          const alloti_model_stats *before);
+
+/** AUTO: compact the heap if too much of it is free, and more than before, and it pays. */
+ALLOT_NODISCARD allot_status alloti_heap_compact_auto(alloti_heap_model *self);
 
 /** Compact the whole heap, and give back what has become free. */
 ALLOT_NODISCARD allot_status alloti_heap_compact_all(alloti_heap_model *self);

@@ -209,6 +209,26 @@ static void a_whole_heap_is_packed_for_a_segment_of_another_size(void)
     close_scene(&s);
 }
 
+static void a_heap_that_is_half_empty_is_packed_if_that_pays(void)
+{
+    scene s = open_scene("first-fit" SEGMENTS ",blocks=handles,compact=auto,threshold=0.4", 0);
+    REQUIRE_OK(s.status);
+    scatter(&s, 4);
+    CHECK_EQ(reserved(&s), MIB(32));
+    CHECK_EQ(s.model->compaction_count, 0); /* nothing was asked for since */
+    give(&s, take(&s, MIB(2)));
+    CHECK_EQ(reserved(&s), MIB(24)); /* 18 MiB live at the time */
+    REQUIRE(s.model->compaction_count == 1);
+    const allot_replay_compaction *const compaction = &s.model->compactions[0];
+    CHECK_EQ(compaction->reserved_before, MIB(32));
+    CHECK_EQ(compaction->reserved_after, MIB(24));
+    CHECK_EQ(compaction->largest_before, MIB(2));
+    CHECK(compaction->largest_after >= MIB(6));
+    give(&s, take(&s, MIB(2)));
+    CHECK_EQ(s.model->compaction_count, 1); /* no more is free than then */
+    close_scene(&s);
+}
+
 static void a_block_that_another_stream_uses_is_not_moved(void)
 {
     scene s = open_scene("first-fit" SEGMENTS ",blocks=handles,compact=full", MIB(8));
@@ -273,6 +293,8 @@ static void models_have_a_canonical_name(void)
         {"tiered:mode=segments", "heap:tiered", "mode=segments,segment=64MiB,blocks=pointers"},
         {"adaptive:compact=full,gpu=rtx4090,blocks=handles", "heap:adaptive",
          "mode=virtual,blocks=handles,compact=full,gpu=rtx4090"},
+        {"tlsf:compact=auto,blocks=handles", "heap:tlsf",
+         "mode=virtual,blocks=handles,compact=auto,threshold=0.25"},
         {"best-fit:compact=forced,blocks=handles", "heap:best-fit",
          "mode=virtual,blocks=handles,compact=forced"},
     };
@@ -299,6 +321,7 @@ static void wrong_arguments_are_named(void)
         {"tlsf:segment=64MiB", "needs mode=segments"},
         {"tlsf:mode=segments,segment=1000", "multiple of 1 MiB"},
         {"tlsf:compact=full", "needs blocks=handles"},
+        {"tlsf:blocks=handles,compact=full,threshold=0.5", "threshold= needs compact=auto"},
         {"tlsf:gpu=abacus", "no GPU profile \"abacus\""},
         {"tlsf:blocks=maybe", "want one of pointers, handles"},
     };
@@ -344,7 +367,7 @@ static allot_status short_program(void *context)
 
 static void every_failing_allocation_comes_back(void)
 {
-    static char arguments[][64] = {"first-fit:blocks=handles,compact=full",
+    static char arguments[][64] = {"first-fit:blocks=handles,compact=auto,threshold=0.1",
                                    "best-fit" SEGMENTS ",blocks=handles,compact=full", "buddy"};
     for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
         CHECK(alloc_fault_each(short_program, arguments[i]) > 8);
@@ -363,6 +386,7 @@ static const check_test TESTS[] = {
     TEST(pointers_stay_and_the_request_fails_as_fragmented),
     TEST(handles_make_room_when_they_are_asked_to),
     TEST(a_whole_heap_is_packed_for_a_segment_of_another_size),
+    TEST(a_heap_that_is_half_empty_is_packed_if_that_pays),
     TEST(a_block_that_another_stream_uses_is_not_moved),
     TEST(streams_share_what_is_idle),
     TEST(private_pools_are_apart_unless_they_are_shared),
