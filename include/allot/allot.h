@@ -6,6 +6,7 @@
 #include <allot/advise.h>
 #include <allot/base.h>
 #include <allot/compact.h>
+#include <allot/compactor.h>
 #include <allot/compare.h>
 #include <allot/device.h>
 #include <allot/device_backend.h>

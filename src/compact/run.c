@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a plan: each move is looked at again under the heap's lock, and made or skipped. */
+#include "compact/run.h"
+
 #include "compact/carry.h"
-#include "compact/plan.h"
 #include "compact/window.h"
 #include "core/options.h"
 #include "heap/alloc.h"
@@ -163,6 +164,16 @@ static allot_status step(run *r, uint64_t index)
         options->after(options->context, &move);
     }
     return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_compact_run_move(allot_heap *heap, const allot_compact_plan *plan,
+                                     uint64_t index, const allot_compact_run_options *options,
+                                     allot_compact_report *report)
+{
+    run r = {.heap = heap, .plan = plan, .options = *options, .report = *report};
+    const allot_status status = step(&r, index);
+    *report = r.report;
+    return status;
 }
 
 static allot_status run_all(run *r)

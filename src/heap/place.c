@@ -11,8 +11,7 @@ static allot_status fits_nowhere(const heap_ask *ask)
                        (unsigned long long)ask->size);
 }
 
-/** Place a request in one segment. */
-static allot_status place_in_segment(allot_heap *heap, uint32_t segment, heap_ask *ask,
+allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment, heap_ask *ask,
                                      heap_bound bound)
 {
     allot_range range;
@@ -48,7 +47,7 @@ allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, he
             (heap->segments[segment].address & (ask->align - 1)) != 0) {
             continue;
         }
-        const allot_status status = place_in_segment(heap, segment, ask, bound);
+        const allot_status status = alloti_place_in_segment(heap, segment, ask, bound);
         if (!heap_is_no_room(status)) {
             return status;
         }

@@ -33,6 +33,10 @@ static inline bool heap_is_no_room(allot_status status)
 ALLOT_NODISCARD allot_status alloti_place_in(allot_heap *heap, uint32_t arena, heap_ask *ask,
                                              heap_bound bound);
 
+/** The same in one segment, whose address is aligned as the request asks. */
+ALLOT_NODISCARD allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment,
+                                                     heap_ask *ask, heap_bound bound);
+
 /**
  * End of what placing a request began: memory that the device gave for it stays, or, after the
  * range went back, goes.

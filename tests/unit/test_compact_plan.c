@@ -7,127 +7,7 @@
 #include "compact/plan.h"
 #include "support/alloc_fault.h"
 #include "support/check.h"
-
-#define KIB (UINT64_C(1) << 10)
-#define MIB (UINT64_C(1) << 20)
-#define SEGMENT (4 * MIB)
-
-enum { BLOCKS_MAX = 400, PATTERN = 512 };
-
-typedef struct held {
-    allot_handle handle;
-    uint64_t size;
-    uint8_t pattern;
-} held;
-
-typedef struct scene {
-    allot_device *device;
-    allot_device *failing; /**< Over `device`; the heap's. */
-    allot_heap *heap;
-    held blocks[BLOCKS_MAX];
-    uint32_t count;
-    uint64_t random;
-} scene;
-
-static const allot_stream default_stream = {0};
-
-/* ---- a heap with bytes ---- */
-
-static void fill(scene *s, const held *b)
-{
-    allot_devptr at = {0};
-    CHECK_OK(allot_heap_pin(s->heap, b->handle, &at));
-    CHECK_OK(allot_device_fill(s->device, default_stream, at, b->pattern, b->size));
-    CHECK_OK(allot_heap_unpin(s->heap, b->handle));
-}
-
-/** The first and the last bytes of a block are what was written. */
-static void check_bytes(scene *s, const held *b)
-{
-    uint8_t bytes[2][PATTERN];
-    const uint64_t size = b->size < PATTERN ? b->size : PATTERN;
-    allot_devptr at = {0};
-    CHECK_OK(allot_heap_pin(s->heap, b->handle, &at));
-    const allot_devptr end = {at.address + b->size - size};
-    CHECK_OK(allot_device_read(s->device, default_stream, bytes[0], at, size));
-    CHECK_OK(allot_device_read(s->device, default_stream, bytes[1], end, size));
-    uint64_t wrong = 0;
-    for (uint64_t i = 0; i < size; i++) {
-        wrong += bytes[0][i] != b->pattern || bytes[1][i] != b->pattern;
-    }
-    CHECK_EQ(wrong, 0);
-    CHECK_OK(allot_heap_unpin(s->heap, b->handle));
-}
-
-static bool get(scene *s, uint64_t size)
-{
-    const allot_request request = {.struct_size = sizeof request, .size = size};
-    held b = {.size = size, .pattern = (uint8_t)(s->count + 1)};
-    if (s->count == BLOCKS_MAX ||
-        allot_heap_alloc(s->heap, &request, &b.handle) != ALLOT_STATUS_OK) {
-        return false;
-    }
-    fill(s, &b);
-    s->blocks[s->count++] = b;
-    return true;
-}
-
-static void drop(scene *s, uint32_t index)
-{
-    CHECK_OK(allot_heap_free(s->heap, s->blocks[index].handle));
-    s->blocks[index] = s->blocks[--s->count];
-}
-
-static bool open_scene(scene *s, const allot_heap_options *options)
-{
-    const allot_failing_options none = {.struct_size = sizeof none};
-    memset(s, 0, sizeof *s);
-    s->random = check_seed();
-    return CHECK_OK(allot_device_open("host,memory:64MiB", &s->device)) &&
-           CHECK_OK(allot_device_open_failing(s->device, &none, &s->failing)) &&
-           CHECK_OK(allot_heap_create(s->failing, options, &s->heap));
-}
-
-static allot_heap_options segments(void)
-{
-    return (allot_heap_options){.struct_size = sizeof(allot_heap_options),
-                                .mode = ALLOT_HEAP_MODE_SEGMENTS,
-                                .segment_size = SEGMENT,
-                                .limit = 6 * SEGMENT};
-}
-
-static void close_scene(scene *s)
-{
-    for (uint32_t i = 0; i < s->count; i++) {
-        check_bytes(s, &s->blocks[i]);
-        CHECK_OK(allot_heap_free(s->heap, s->blocks[i].handle));
-    }
-    CHECK_OK(allot_heap_check(s->heap));
-    allot_heap_destroy(s->heap);
-    allot_device_counts counts;
-    allot_device_get_counts(s->device, &counts);
-    CHECK_EQ(counts.live_count, 0);
-    allot_device_destroy(s->failing);
-    allot_device_destroy(s->device);
-}
-
-/** Four segments of 16 blocks each, of which every fourth stays. */
-static bool open_quarters(scene *s)
-{
-    const allot_heap_options options = segments();
-    if (!open_scene(s, &options)) {
-        return false;
-    }
-    for (int i = 0; i < 64; i++) {
-        CHECK(get(s, 256 * KIB));
-    }
-    for (uint32_t i = 64; i-- > 0;) {
-        if (i % 4 != 0) {
-            drop(s, i);
-        }
-    }
-    return true;
-}
+#include "support/compact_scene.h"
 
 static allot_compact_plan *plan_of(scene *s, const allot_compact_plan_options *options)
 {
@@ -154,7 +34,7 @@ static void estimating_moves_nothing(void)
     allot_devptr before[16];
     allot_compact_forecast f;
     allot_block_info info;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     for (uint32_t i = 0; i < s.count; i++) {
         CHECK_OK(allot_heap_get_block(s.heap, s.blocks[i].handle, &info));
         before[i] = info.ptr;
@@ -175,7 +55,7 @@ static void estimating_moves_nothing(void)
         CHECK_OK(allot_heap_get_block(s.heap, s.blocks[i].handle, &info));
         CHECK_EQ(info.ptr.address, before[i].address);
     }
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void the_weight_of_moved_bytes_counts(void)
@@ -184,17 +64,17 @@ static void the_weight_of_moved_bytes_counts(void)
     const allot_compact_plan_options wrong = {.struct_size = sizeof wrong, .weight = -1};
     scene s;
     allot_compact_forecast f;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     CHECK_OK(allot_compact_estimate(s.heap, &dear, &f));
     CHECK(f.benefit == (int64_t)(3 * SEGMENT) - (int64_t)(30 * MIB));
     CHECK_EQ(allot_compact_estimate(s.heap, &wrong, &f), ALLOT_STATUS_INVALID);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void emptied_segments_go_back(void)
 {
     scene s;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     allot_compact_plan *const plan = plan_of(&s, NULL);
     const allot_compact_report report = run_plan(&s, plan);
     CHECK_EQ(report.moved, 12);
@@ -204,22 +84,22 @@ static void emptied_segments_go_back(void)
     CHECK_OK(allot_heap_trim(s.heap, 0, &released));
     CHECK_EQ(released, 3 * SEGMENT);
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void one_segment_is_packed_downwards(void)
 {
-    allot_heap_options options = segments();
+    allot_heap_options options = scene_segments();
     options.segment_size = options.limit = 4 * SEGMENT;
     scene s;
     allot_compact_forecast f;
-    REQUIRE(open_scene(&s, &options));
+    REQUIRE(scene_open(&s, &options));
     for (int i = 0; i < 64; i++) {
-        CHECK(get(&s, 256 * KIB));
+        CHECK(scene_get(&s, 256 * KIB));
     }
     for (uint32_t i = 64; i-- > 0;) {
         if (i % 2 != 0) {
-            drop(&s, i);
+            scene_drop(&s, i);
         }
     }
     allot_compact_plan *const plan = plan_of(&s, NULL);
@@ -227,31 +107,31 @@ static void one_segment_is_packed_downwards(void)
     CHECK_EQ(f.moves, 16);
     CHECK_EQ(f.largest_after, 2 * SEGMENT);
     (void)run_plan(&s, plan);
-    CHECK(get(&s, 2 * SEGMENT));
+    CHECK(scene_get(&s, 2 * SEGMENT));
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void small_blocks_make_way_for_large_ones(void)
 {
-    const allot_heap_options options = segments();
+    const allot_heap_options options = scene_segments();
     scene s;
-    REQUIRE(open_scene(&s, &options));
+    REQUIRE(scene_open(&s, &options));
     /* First segment: holes of 768 and 764 KiB with a small block between; second: 1,280 KiB. */
-    CHECK(get(&s, 1536 * KIB));
-    CHECK(get(&s, 768 * KIB));
-    CHECK(get(&s, 4 * KIB));
-    CHECK(get(&s, 764 * KIB));
-    CHECK(get(&s, 1024 * KIB));
-    CHECK(get(&s, 1280 * KIB));
-    drop(&s, 3);
-    drop(&s, 1);
+    CHECK(scene_get(&s, 1536 * KIB));
+    CHECK(scene_get(&s, 768 * KIB));
+    CHECK(scene_get(&s, 4 * KIB));
+    CHECK(scene_get(&s, 764 * KIB));
+    CHECK(scene_get(&s, 1024 * KIB));
+    CHECK(scene_get(&s, 1280 * KIB));
+    scene_drop(&s, 3);
+    scene_drop(&s, 1);
     allot_compact_plan *const plan = plan_of(&s, NULL);
     const allot_compact_report report = run_plan(&s, plan);
     CHECK_EQ(report.moved, 2);
     CHECK_EQ(report.bytes, 1284 * KIB);
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void room_is_made_as_planned(void)
@@ -261,7 +141,7 @@ static void room_is_made_as_planned(void)
     allot_compact_plan_options goal = {
         .struct_size = sizeof goal, .goal = ALLOT_COMPACT_GOAL_MAKE_ROOM, .request = &request};
     scene s;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     allot_compact_plan *plan = plan_of(&s, &goal);
     CHECK_EQ(allot_compact_plan_count(plan), 2);
     (void)run_plan(&s, plan);
@@ -275,7 +155,7 @@ static void room_is_made_as_planned(void)
     goal.request = NULL;
     CHECK_EQ(allot_compact_plan_create(s.heap, &goal, &plan), ALLOT_STATUS_INVALID);
     CHECK(plan == NULL);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 /* ---- budgets ---- */
@@ -290,12 +170,12 @@ static void budgets_hold(void)
     static const uint64_t moves[] = {8, 4, 0};
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         scene s;
-        REQUIRE(open_quarters(&s));
+        REQUIRE(scene_open_quarters(&s));
         allot_compact_plan *const plan = plan_of(&s, &bounds[i]);
         CHECK_EQ(allot_compact_plan_count(plan), moves[i]);
         CHECK_EQ(run_plan(&s, plan).moved, moves[i]);
         allot_compact_plan_destroy(plan);
-        close_scene(&s);
+        scene_close(&s);
     }
 }
 
@@ -304,14 +184,14 @@ static void a_run_ends_when_its_time_is_up(void)
     const allot_compact_run_options brief = {.struct_size = sizeof brief, .time_max_ns = 1};
     scene s;
     allot_compact_report report;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     allot_compact_plan *const plan = plan_of(&s, NULL);
     CHECK_OK(allot_compact_plan_run(s.heap, plan, &brief, &report));
     CHECK_EQ(report.moved + report.skipped, allot_compact_plan_count(plan));
     CHECK_EQ(report.why[ALLOT_COMPACT_SKIP_BUDGET], report.skipped);
     CHECK(report.skipped != 0);
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 /* ---- the heap has changed meanwhile ---- */
@@ -335,7 +215,7 @@ static void what_changed_is_skipped_and_told(void)
     allot_devptr at;
     allot_stream side;
     allot_compact_move taken;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     CHECK_OK(allot_device_stream_create(s.failing, &side));
     allot_compact_plan *const plan = plan_of(&s, NULL);
     const held pinned = s.blocks[block_of(&s, plan, 0)];
@@ -347,9 +227,9 @@ static void what_changed_is_skipped_and_told(void)
     held *const grown = &s.blocks[block_of(&s, plan, 3)];
     CHECK_OK(allot_heap_resize(s.heap, grown->handle, 2 * MIB));
     CHECK_OK(allot_heap_resize(s.heap, grown->handle, grown->size));
-    drop(&s, block_of(&s, plan, 4));
+    scene_drop(&s, block_of(&s, plan, 4));
     /* The lowest hole is the destination of some move. */
-    CHECK(get(&s, 256 * KIB));
+    CHECK(scene_get(&s, 256 * KIB));
     allot_compact_report report = run_plan(&s, plan);
     CHECK_EQ(report.why[ALLOT_COMPACT_SKIP_PINNED], 1);
     CHECK_EQ(report.why[ALLOT_COMPACT_SKIP_IN_USE], 1);
@@ -368,7 +248,7 @@ static void what_changed_is_skipped_and_told(void)
     CHECK_OK(allot_heap_end_stream(s.heap, side));
     CHECK_OK(allot_device_stream_destroy(s.failing, side));
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static bool refuse_odd(void *context, const allot_compact_move *move)
@@ -393,7 +273,7 @@ static void the_owner_may_refuse(void)
                                                .context = calls};
     scene s;
     allot_compact_report report;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     allot_compact_plan *const plan = plan_of(&s, NULL);
     CHECK_OK(allot_compact_plan_run(s.heap, plan, &options, &report));
     CHECK_EQ(report.why[ALLOT_COMPACT_SKIP_VETOED], 6);
@@ -402,7 +282,7 @@ static void the_owner_may_refuse(void)
     CHECK_STR(allot_compact_skip_text(ALLOT_COMPACT_SKIP_VETOED), "the caller's callback refused");
     CHECK_STR(allot_compact_skip_text(ALLOT_COMPACT_SKIP_COUNT), "unknown");
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void a_plan_is_for_one_heap(void)
@@ -410,14 +290,14 @@ static void a_plan_is_for_one_heap(void)
     scene s;
     scene other;
     allot_compact_report report;
-    REQUIRE(open_quarters(&s));
-    REQUIRE(open_quarters(&other));
+    REQUIRE(scene_open_quarters(&s));
+    REQUIRE(scene_open_quarters(&other));
     allot_compact_plan *const plan = plan_of(&s, NULL);
     CHECK_EQ(allot_compact_plan_run(other.heap, plan, NULL, &report), ALLOT_STATUS_INVALID);
     CHECK_EQ(report.moved, 0);
     allot_compact_plan_destroy(plan);
-    close_scene(&other);
-    close_scene(&s);
+    scene_close(&other);
+    scene_close(&s);
 }
 
 /* ---- the simulator ---- */
@@ -425,7 +305,7 @@ static void a_plan_is_for_one_heap(void)
 static void the_simulator_finds_what_is_wrong(void)
 {
     scene s;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     allot_compact_plan *const plan = plan_of(&s, NULL);
     plan_move *const move = &plan->moves[3];
     const plan_move right = *move;
@@ -451,7 +331,7 @@ static void the_simulator_finds_what_is_wrong(void)
     plan->state.blocks[move->block].is_movable = true;
     CHECK_OK(allot_compact_plan_check(plan));
     allot_compact_plan_destroy(plan);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 /* ---- random heaps ---- */
@@ -461,14 +341,15 @@ static void churn(scene *s, allot_devptr *pins, uint32_t pin_count)
 {
     for (int i = 0; i < 500; i++) {
         const unsigned octave = (unsigned)check_random_range(&s->random, 9, 20);
-        if (!get(s, check_random_range(&s->random, UINT64_C(1) << octave, UINT64_C(2) << octave)) &&
+        if (!scene_get(
+                s, check_random_range(&s->random, UINT64_C(1) << octave, UINT64_C(2) << octave)) &&
             s->count != 0) {
-            drop(s, (uint32_t)check_random_range(&s->random, 0, s->count - 1));
+            scene_drop(s, (uint32_t)check_random_range(&s->random, 0, s->count - 1));
         }
     }
     for (uint32_t i = s->count; i-- > pin_count;) {
         if (check_random_range(&s->random, 0, 1) == 0) {
-            drop(s, i);
+            scene_drop(s, i);
         }
     }
     for (uint32_t i = 0; i < pin_count && i < s->count; i++) {
@@ -484,7 +365,7 @@ static void check_random_scene(const allot_heap_options *options, uint32_t pin_c
     allot_devptr pins[8];
     allot_compact_forecast f;
     allot_compact_forecast after;
-    REQUIRE(open_scene(&s, options));
+    REQUIRE(scene_open(&s, options));
     for (int round = 0; round < 2; round++) {
         churn(&s, pins, pin_count);
         allot_compact_plan *const plan = plan_of(&s, &goal);
@@ -502,11 +383,11 @@ static void check_random_scene(const allot_heap_options *options, uint32_t pin_c
             CHECK_OK(allot_heap_unpin(s.heap, s.blocks[i].handle));
         }
         for (uint32_t i = 0; i < s.count; i++) {
-            check_bytes(&s, &s.blocks[i]);
+            scene_check_bytes(&s, &s.blocks[i]);
         }
         allot_compact_plan_destroy(plan);
     }
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static void random_heaps_end_as_foretold(void)
@@ -516,7 +397,7 @@ static void random_heaps_end_as_foretold(void)
         ALLOT_SPACE_STRATEGY_ADAPTIVE};
     for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
         for (int mode = ALLOT_HEAP_MODE_SEGMENTS; mode <= ALLOT_HEAP_MODE_VIRTUAL; mode++) {
-            allot_heap_options options = segments();
+            allot_heap_options options = scene_segments();
             options.mode = (allot_heap_mode)mode;
             options.strategy = strategies[i];
             check_random_scene(&options, 0, 0);
@@ -530,7 +411,7 @@ static void random_heaps_end_as_foretold(void)
 
 static void debug_and_scrubbing_heaps_compact(void)
 {
-    allot_heap_options options = segments();
+    allot_heap_options options = scene_segments();
     options.is_debug = true;
     check_random_scene(&options, 2, 0);
     options.is_debug = false;
@@ -543,16 +424,16 @@ static void buddies_and_tiers_are_left_alone(void)
     static const allot_space_strategy strategies[] = {ALLOT_SPACE_STRATEGY_BUDDY,
                                                       ALLOT_SPACE_STRATEGY_TIERED};
     for (size_t i = 0; i < 2; i++) {
-        allot_heap_options options = segments();
+        allot_heap_options options = scene_segments();
         allot_devptr pins[1];
         scene s;
         options.strategy = strategies[i];
-        REQUIRE(open_scene(&s, &options));
+        REQUIRE(scene_open(&s, &options));
         churn(&s, pins, 0);
         allot_compact_plan *const plan = plan_of(&s, NULL);
         CHECK_EQ(allot_compact_plan_count(plan), 0);
         allot_compact_plan_destroy(plan);
-        close_scene(&s);
+        scene_close(&s);
     }
 }
 
@@ -567,7 +448,7 @@ static void a_failed_move_loses_nothing(void)
                                                             UINT64_C(1) << ALLOT_DEVICE_CALL_MOVE};
         scene s;
         allot_compact_report report;
-        REQUIRE(open_quarters(&s));
+        REQUIRE(scene_open_quarters(&s));
         allot_compact_plan *const plan = plan_of(&s, NULL);
         CHECK_OK(allot_failing_arm(s.failing, &options));
         const allot_status status = allot_compact_plan_run(s.heap, plan, NULL, &report);
@@ -575,7 +456,7 @@ static void a_failed_move_loses_nothing(void)
         CHECK_EQ(report.moved, n - 1);
         CHECK_OK(allot_heap_check(s.heap));
         allot_compact_plan_destroy(plan);
-        close_scene(&s);
+        scene_close(&s);
     }
 }
 
@@ -594,9 +475,9 @@ static allot_status plan_once(void *context)
 static void planning_survives_a_lack_of_host_memory(void)
 {
     scene s;
-    REQUIRE(open_quarters(&s));
+    REQUIRE(scene_open_quarters(&s));
     CHECK(alloc_fault_each(plan_once, &s) > 10);
-    close_scene(&s);
+    scene_close(&s);
 }
 
 static const check_test tests[] = {
