@@ -186,7 +186,9 @@ ALLOT_API const char *allot_compact_skip_text(allot_compact_skip skip);
 /** How a plan is run. Zero-initialise, then set struct_size. */
 typedef struct allot_compact_run_options {
     size_t struct_size;
-    uint64_t time_max_ns; /**< No move is begun after so many nanoseconds; 0: no bound. */
+    /** The run ends before the first move that is predicted to end after so many nanoseconds; 0: no
+     * bound. */
+    uint64_t time_max_ns;
     /** Called before each move, without a lock; false leaves the block where it is. NULL: none. */
     bool (*before)(void *context, const allot_compact_move *move);
     /** Called after each move that was made, without a lock. The bytes are at the new place for

@@ -5,6 +5,7 @@
 
 #include "core/array.h"
 #include "core/size_math.h"
+#include "heap/place.h"
 #include "space/space.h"
 
 /** Addresses and offsets agree modulo this. */
@@ -177,6 +178,16 @@ static uint32_t region_of(const compact_layout *layout, uint64_t offset)
     return low;
 }
 
+/** The block below a range, free memory between left out. */
+static uint32_t block_below(const compact_layout *layout, uint32_t range)
+{
+    uint32_t id = layout->space->ranges[range].prev;
+    if (space_is_free(layout->space, id)) {
+        id = layout->space->ranges[id].prev;
+    }
+    return id == ALLOT_NONE ? ALLOT_NONE : layout->owners[id];
+}
+
 allot_status alloti_layout_own(compact_layout *layout, const allot_range *range, uint32_t block,
                                compact_place *place)
 {
@@ -187,6 +198,7 @@ allot_status alloti_layout_own(compact_layout *layout, const allot_range *range,
     }
     layout->owners[range->id] = block;
     if (place != NULL) {
+        place->below = block_below(layout, range->id);
         const uint32_t region = region_of(layout, range->offset);
         place->area = layout->regions[region].area;
         place->offset = range->offset - layout->bases[region];
@@ -204,9 +216,10 @@ allot_status alloti_layout_place(compact_layout *layout, uint64_t size, uint64_t
     }
     const allot_status status = allot_space_alloc(layout->space, size, align, 0, out);
     *fits = status == ALLOT_STATUS_OK;
-    return status == ALLOT_STATUS_FRAGMENTED || status == ALLOT_STATUS_DEVICE_MEMORY
-               ? ALLOT_STATUS_OK
-               : status;
+    if (*fits) {
+        return alloti_layout_own(layout, out, ALLOT_NONE, NULL);
+    }
+    return heap_is_no_room(status) ? ALLOT_STATUS_OK : status;
 }
 
 allot_status alloti_layout_free(compact_layout *layout, uint32_t range)

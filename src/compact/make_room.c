@@ -7,7 +7,6 @@
 #include <allot/compact.h>
 #include <stdlib.h>
 
-#include "compact/carry.h"
 #include "compact/window.h"
 #include "core/array.h"
 #include "core/options.h"
@@ -16,6 +15,7 @@
 #include "heap/arena.h"
 #include "heap/block.h"
 #include "heap/front.h"
+#include "heap/move.h"
 #include "heap/pending.h"
 #include "heap/pool.h"
 
@@ -83,6 +83,7 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
 {
     allot_heap *const heap = r->heap;
     const heap_block *const block = heap_block_at(heap, index);
+    const allot_handle handle = alloti_block_handle(heap, index);
     uint32_t ghost = 0;
     allot_status status = alloti_block_take(heap, &ghost);
     if (status != ALLOT_STATUS_OK) {
@@ -99,9 +100,11 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
         return status;
     }
     const uint64_t size = block->size;
-    status = alloti_compact_carry(heap, index, ghost, &ask);
+    status = alloti_block_carry(heap, handle, ghost, &ask);
     r->moved += status == ALLOT_STATUS_OK ? size : 0;
-    return status;
+    return alloti_compact_is_changed(status)
+               ? alloti_fail(ALLOT_STATUS_FRAGMENTED, "a block was pinned or freed meanwhile")
+               : status;
 }
 
 static allot_status clear_window(room *r, const compact_window *window)
@@ -156,7 +159,7 @@ static allot_status rung(allot_heap *heap, uint32_t arena, uint64_t size, uint64
 {
     room r = {.heap = heap, .arena = arena, .size = size, .align = align};
     const allot_status status = make_room(&r, heap->compact_cost_max);
-    return status == ALLOT_STATUS_BUSY ? ALLOT_STATUS_FRAGMENTED : status;
+    return status;
 }
 
 allot_status allot_compact_attach(allot_heap *heap, const allot_compact_options *options)

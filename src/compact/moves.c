@@ -56,13 +56,19 @@ bool alloti_plan_affords(const allot_compact_plan *plan, uint64_t bytes, uint64_
            alloti_plan_now_ns() - plan->began_ns + plan->cost_ns + cost_ns <= options->time_max_ns;
 }
 
+uint64_t alloti_plan_move_ns(const allot_compact_plan *plan, const plan_move *move)
+{
+    const compact_state *const state = &plan->state;
+    return alloti_plan_cost_ns(&state->info, state->areas[move->from_area].address + move->from,
+                               state->areas[move->to_area].address + move->to,
+                               state->blocks[move->block].requested);
+}
+
 /** A move counts, or no longer. */
 static void count_move(allot_compact_plan *plan, const plan_move *move, bool is_more)
 {
     const compact_block *const block = &plan->state.blocks[move->block];
-    const uint64_t cost = alloti_plan_cost_ns(
-        &plan->state.info, plan->state.areas[move->from_area].address + move->from,
-        plan->state.areas[move->to_area].address + move->to, block->requested);
+    const uint64_t cost = alloti_plan_move_ns(plan, move);
     plan->made_count += is_more ? 1 : UINT64_MAX;
     plan->bytes += is_more ? block->size : -block->size;
     plan->cost_ns += is_more ? cost : -cost;
@@ -88,6 +94,7 @@ allot_status alloti_plan_move(allot_compact_plan *plan, uint32_t block, const co
     }
     move.to_area = place->area;
     move.to = place->offset;
+    move.below = place->below;
     count_move(plan, &move, true);
     place->move = (uint32_t)plan->move_count;
     plan->moves[plan->move_count++] = move;
@@ -100,7 +107,12 @@ void alloti_plan_unmove(allot_compact_plan *plan, uint32_t block)
     plan_move *const move = &plan->moves[place->move];
     count_move(plan, move, false);
     *place = (compact_place){
-        .area = move->from_area, .offset = move->from, .range = ALLOT_NONE, .move = ALLOT_NONE};
+        .area = move->from_area,
+        .offset = move->from,
+        .range = ALLOT_NONE,
+        .move = ALLOT_NONE,
+        .below = ALLOT_NONE,
+    };
     move->block = ALLOT_NONE;
 }
 

@@ -213,7 +213,8 @@ static allot_status bring_in(pack *p, compact_layout *layout, uint32_t index, ui
                                        .cost_ns = cost_ns};
         status = alloti_plan_evict(p->plan, layout, &request, steps, &at, &fits);
         if (status == ALLOT_STATUS_OK && fits) {
-            status = alloti_space_take(layout->space, alloti_space_find_free(layout->space, at), at,
+            status = alloti_space_take(layout->space,
+                                       alloti_space_find_free(layout->space, ALLOT_NONE, at), at,
                                        block->size, 0, &range);
         }
     }

@@ -95,7 +95,8 @@ static allot_status init_places(allot_compact_plan *plan)
         plan->places[i] = (compact_place){.area = state->blocks[i].area,
                                           .offset = state->blocks[i].offset,
                                           .range = ALLOT_NONE,
-                                          .move = ALLOT_NONE};
+                                          .move = ALLOT_NONE,
+                                          .below = ALLOT_NONE};
     }
     return ALLOT_STATUS_OK;
 }

@@ -18,6 +18,7 @@ typedef struct plan_move {
     bool is_inbound; /**< From outside of the layout into it. */
     uint64_t from;   /**< Offsets in areas. */
     uint64_t to;
+    uint32_t below; /**< Block that lies below the destination then; ALLOT_NONE: not known. */
 } plan_move;
 
 struct allot_compact_plan {
@@ -41,6 +42,9 @@ uint64_t alloti_plan_now_ns(void);
 /** Time of moving `size` bytes from one address to another; 0 where the device tells no rate. */
 uint64_t alloti_plan_cost_ns(const allot_device_info *info, uint64_t from, uint64_t to,
                              uint64_t size);
+
+/** Predicted time of a move. */
+uint64_t alloti_plan_move_ns(const allot_compact_plan *plan, const plan_move *move);
 
 /** Whether the budgets allow for `count` more moves of `bytes` in `cost_ns`. */
 bool alloti_plan_affords(const allot_compact_plan *plan, uint64_t bytes, uint64_t count,

@@ -2,12 +2,12 @@
 /* Running a plan: each move is looked at again under the heap's lock, and made or skipped. */
 #include "compact/run.h"
 
-#include "compact/carry.h"
 #include "compact/window.h"
 #include "core/options.h"
 #include "heap/alloc.h"
 #include "heap/block.h"
 #include "heap/granules.h"
+#include "heap/move.h"
 
 typedef struct run {
     allot_heap *heap;
@@ -62,14 +62,30 @@ static bool is_same_segment(const run *r, const compact_area *area, const heap_b
            segment->arena == block->arena;
 }
 
+/** The range of the block that lay below the destination when that was planned; ALLOT_NONE if it
+ * does not lie in that segment. */
+static uint32_t range_below(const run *r, const plan_move *move)
+{
+    uint32_t index = 0;
+    uint64_t word = 0;
+    if (move->below == ALLOT_NONE ||
+        alloti_block_find(r->heap, r->plan->state.blocks[move->below].handle, &index, &word) !=
+            ALLOT_STATUS_OK) {
+        return ALLOT_NONE;
+    }
+    const heap_block *const below = heap_block_at(r->heap, index);
+    return below->segment == r->plan->state.areas[move->to_area].segment ? below->range
+                                                                         : ALLOT_NONE;
+}
+
 /** The place that was planned. ALLOT_STATUS_FRAGMENTED and the like if it cannot be had. */
 static allot_status take_place(const run *r, const plan_move *move, heap_ask *ask)
 {
     allot_heap *const heap = r->heap;
     const compact_block *const planned = &r->plan->state.blocks[move->block];
     const uint32_t segment = r->plan->state.areas[move->to_area].segment;
-    allot_status status =
-        alloti_segment_take(heap, segment, move->to, planned->size, ask->request.tag, &ask->range);
+    allot_status status = alloti_segment_take(heap, segment, range_below(r, move), move->to,
+                                              planned->size, ask->request.tag, &ask->range);
     if (status != ALLOT_STATUS_OK || !heap->is_virtual) {
         return status;
     }
@@ -123,9 +139,9 @@ static allot_status make_move(const run *r, const plan_move *move, allot_compact
         *skip = ALLOT_COMPACT_SKIP_TAKEN;
         return is_no_room(status) ? ALLOT_STATUS_OK : status;
     }
-    status = alloti_compact_carry(heap, index, ghost, &ask);
-    if (status == ALLOT_STATUS_BUSY) {
-        *skip = ALLOT_COMPACT_SKIP_PINNED;
+    status = alloti_block_carry(heap, r->plan->state.blocks[move->block].handle, ghost, &ask);
+    if (alloti_compact_is_changed(status)) {
+        *skip = status == ALLOT_STATUS_BUSY ? ALLOT_COMPACT_SKIP_PINNED : ALLOT_COMPACT_SKIP_FREED;
         return ALLOT_STATUS_OK;
     }
     return status;
@@ -180,14 +196,21 @@ static allot_status run_all(run *r)
 {
     const uint64_t begin = alloti_plan_now_ns();
     const uint64_t time_max = r->options.time_max_ns;
+    uint64_t predicted = 0;
     allot_status status = ALLOT_STATUS_OK;
     for (uint64_t i = 0; i < r->plan->move_count && status == ALLOT_STATUS_OK; i++) {
-        if (time_max != 0 && alloti_plan_now_ns() - begin >= time_max) {
+        /* A device that copies on its own is behind the host's clock. */
+        const uint64_t elapsed = alloti_plan_now_ns() - begin;
+        const uint64_t spent = elapsed > predicted ? elapsed : predicted;
+        const uint64_t next = alloti_plan_move_ns(r->plan, &r->plan->moves[i]);
+        if (time_max != 0 && (spent >= time_max || next > time_max - spent)) {
             r->report.why[ALLOT_COMPACT_SKIP_BUDGET] = r->plan->move_count - i;
             r->report.skipped += r->plan->move_count - i;
             break;
         }
+        const uint64_t moved = r->report.moved;
         status = step(r, i);
+        predicted += r->report.moved != moved ? next : 0;
     }
     r->report.time_ns = alloti_plan_now_ns() - begin;
     return status;

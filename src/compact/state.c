@@ -39,9 +39,7 @@ static allot_status read_used(compact_state *state, allot_heap *heap, compact_ar
         block.is_movable = alloti_compact_can_move(held) && held->align <= ALIGN_MAX &&
                            held->address == area->address + block.offset + lead &&
                            space_can_take(segment->space);
-        if (block.is_movable) {
-            block.handle = alloti_block_handle(heap, owner);
-        }
+        block.handle = alloti_block_handle(heap, owner);
     }
     *(block.is_movable ? &area->size_movable : &area->size_fixed) += block.size;
     return add_block(state, &block);

@@ -28,7 +28,7 @@ typedef struct compact_block {
     uint64_t offset;
     uint64_t size;
     uint64_t align;
-    allot_handle handle; /**< 0 unless it can be moved. */
+    allot_handle handle; /**< 0: a part without memory. */
     uint64_t requested;  /**< Bytes that a move copies. */
     bool is_movable;
     bool is_wall;

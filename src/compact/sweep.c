@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "compact/sweep.h"
 
-#include "compact/carry.h"
 #include "compact/plan.h"
 #include "compact/window.h"
 #include "heap/block.h"
+#include "heap/move.h"
 #include "heap/segment.h"
 #include "space/space.h"
 
@@ -226,6 +226,7 @@ static allot_status move_block(allot_heap *heap, compact_sweep *sweep, uint32_t 
                                sweep_piece *piece)
 {
     heap_block *const block = heap_block_at(heap, index);
+    const allot_handle handle = sweep->batch[sweep->at];
     uint32_t ghost = 0;
     if (block->size > piece->bytes_max) {
         piece->is_over = true;
@@ -260,11 +261,11 @@ static allot_status move_block(allot_heap *heap, compact_sweep *sweep, uint32_t 
         return give_back(heap, &ask);
     }
     const uint64_t size = block->size;
-    status = alloti_compact_carry(heap, index, ghost, &ask);
+    status = alloti_block_carry(heap, handle, ghost, &ask);
     if (status == ALLOT_STATUS_OK) {
         piece->moved = 1;
         piece->bytes = size;
-    } else if (status == ALLOT_STATUS_BUSY) {
+    } else if (alloti_compact_is_changed(status)) {
         piece->skipped = 1;
         status = ALLOT_STATUS_OK;
     }

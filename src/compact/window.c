@@ -15,6 +15,12 @@ bool alloti_compact_can_move(const heap_block *block)
            block->is_home && block->uses == ALLOT_NONE;
 }
 
+bool alloti_compact_is_changed(allot_status status)
+{
+    return status == ALLOT_STATUS_BUSY || status == ALLOT_STATUS_INVALID ||
+           status == ALLOT_STATUS_NOT_FOUND;
+}
+
 allot_status alloti_compact_read(const allot_heap *heap, uint32_t index, compact_map *out)
 {
     const heap_segment *const segment = &heap->segments[index];

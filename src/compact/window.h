@@ -35,6 +35,9 @@ typedef struct compact_map {
  * whose order is that of the segment. */
 bool alloti_compact_can_move(const heap_block *block);
 
+/** Whether alloti_block_carry() failed because the block was pinned, freed or dropped meanwhile. */
+bool alloti_compact_is_changed(allot_status status);
+
 /** Read the ranges of a segment; ALLOT_STATUS_HOST_MEMORY. O(ranges). */
 ALLOT_NODISCARD allot_status alloti_compact_read(const allot_heap *heap, uint32_t segment,
                                                  compact_map *out);

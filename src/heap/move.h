@@ -9,14 +9,16 @@
 heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size);
 
 /**
- * Bring the bytes of a block to the range of `ask`, on the block's stream, and free what it had in
- * the order of the streams that used it. Under the lock, between alloti_block_begin_move() or
- * hold(), which says whether it can move, and end_move().
+ * Bring the bytes of the block that a handle names to the range of `ask`, from alloti_ask_like(),
+ * on the block's stream, and free what it had in the order of the streams that used it. Under the
+ * lock.
  *
- * @param[in] ghost  From alloti_block_take(): the place of what is freed. It is put back by this
- *                   call or later; after a failure it is the caller's, and so is the range.
+ * @param[in] ghost  From alloti_block_take(), taken over: the place of what is freed.
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID if the block was freed meanwhile, and may be
+ *         another one by now; ALLOT_STATUS_NOT_FOUND if it was dropped; ALLOT_STATUS_BUSY if it was
+ *         pinned; what copying returned. The range is given back after a failure.
  */
-ALLOT_NODISCARD allot_status alloti_block_move(allot_heap *heap, uint32_t block, uint32_t ghost,
-                                               const heap_ask *ask);
+ALLOT_NODISCARD allot_status alloti_block_carry(allot_heap *heap, allot_handle handle,
+                                                uint32_t ghost, const heap_ask *ask);
 
 #endif /* ALLOTI_HEAP_MOVE_H */

@@ -109,7 +109,12 @@ static allot_status bring(allot_heap *heap, const heap_block *block, const heap_
                            : allot_device_copy(heap->device, ask->request.stream, dst, src, size);
 }
 
-allot_status alloti_block_move(allot_heap *heap, uint32_t index, uint32_t ghost,
+/**
+ * Bring a block to the range of `ask`. Between alloti_block_hold(), which says whether it can move,
+ * and end_move(). `ghost` is the place of what is freed, and is put back by this call or later;
+ * after a failure it is the caller's, and so is the range.
+ */
+static allot_status move_block(allot_heap *heap, uint32_t index, uint32_t ghost,
                                const heap_ask *ask)
 {
     heap_block *const block = heap_block_at(heap, index);
@@ -155,9 +160,8 @@ heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size)
                       .fresh = ALLOT_NONE};
 }
 
-/** Move a block to a range that was found. Under the lock. */
-static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghost,
-                            const heap_ask *ask)
+allot_status alloti_block_carry(allot_heap *heap, allot_handle handle, uint32_t ghost,
+                                const heap_ask *ask)
 {
     uint32_t index = 0;
     uint64_t word = 0;
@@ -169,7 +173,7 @@ static allot_status move_to(allot_heap *heap, allot_handle handle, uint32_t ghos
     if (status == ALLOT_STATUS_OK) {
         status = alloti_block_can_move(word);
         if (status == ALLOT_STATUS_OK) {
-            status = alloti_block_move(heap, index, ghost, ask);
+            status = move_block(heap, index, ghost, ask);
         }
         alloti_block_end_move(heap_block_at(heap, index));
     }
@@ -219,6 +223,7 @@ allot_status allot_heap_resize(allot_heap *heap, allot_handle handle, uint64_t s
         return status;
     }
     status = alloti_find_room(heap, &ask, &ghost);
-    return status == ALLOT_STATUS_OK ? heap_leave(heap, move_to(heap, handle, ghost, &ask))
-                                     : status;
+    return status == ALLOT_STATUS_OK
+               ? heap_leave(heap, alloti_block_carry(heap, handle, ghost, &ask))
+               : status;
 }

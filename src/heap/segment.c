@@ -227,12 +227,12 @@ allot_status alloti_segment_place(allot_heap *heap, uint32_t index, uint64_t siz
     return status;
 }
 
-allot_status alloti_segment_take(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
-                                 uint32_t tag, allot_range *out)
+allot_status alloti_segment_take(allot_heap *heap, uint32_t index, uint32_t near, uint64_t offset,
+                                 uint64_t size, uint32_t tag, allot_range *out)
 {
     heap_segment *const segment = &heap->segments[index];
     const split before = split_of(segment);
-    const uint32_t id = alloti_space_find_free(segment->space, offset);
+    const uint32_t id = alloti_space_find_free(segment->space, near, offset);
     allot_status status = reserve_owners(segment);
     if (status == ALLOT_STATUS_OK) {
         status = alloti_space_take(segment->space, id, offset, size, tag, out);

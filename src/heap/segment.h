@@ -66,8 +66,9 @@ ALLOT_NODISCARD allot_status alloti_segment_trim(allot_heap *heap, uint32_t segm
  * @{ */
 ALLOT_NODISCARD allot_status alloti_segment_place(allot_heap *heap, uint32_t segment, uint64_t size,
                                                   uint64_t align, uint32_t tag, allot_range *out);
-/** The same at an offset that is given: ALLOT_STATUS_FRAGMENTED if that is not free. */
-ALLOT_NODISCARD allot_status alloti_segment_take(allot_heap *heap, uint32_t segment,
+/** The same at an offset that is given: ALLOT_STATUS_FRAGMENTED if that is not free. `near`: a
+ * range from which it is looked for, or ALLOT_NONE. */
+ALLOT_NODISCARD allot_status alloti_segment_take(allot_heap *heap, uint32_t segment, uint32_t near,
                                                  uint64_t offset, uint64_t size, uint32_t tag,
                                                  allot_range *out);
 ALLOT_NODISCARD allot_status alloti_segment_give_back(allot_heap *heap, uint32_t segment,

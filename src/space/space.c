@@ -259,9 +259,10 @@ allot_status allot_space_alloc(allot_space *space, uint64_t size, uint64_t align
     return ALLOT_STATUS_OK;
 }
 
-uint32_t alloti_space_find_free(const allot_space *space, uint64_t offset)
+uint32_t alloti_space_find_free(const allot_space *space, uint32_t near, uint64_t offset)
 {
-    uint32_t id = space->first;
+    const bool is_near = space_is_used(space, near) && range_offset(space, near) <= offset;
+    uint32_t id = is_near ? near : space->first;
     if (space->ops->find != NULL) {
         id = space->ops->find(space, offset);
     } else {

@@ -71,7 +71,8 @@ typedef struct space_ops {
     /** (optional) Make [offset, offset + size) of a free range used; default: ranges cannot begin
      * anywhere. */
     uint32_t (*take)(allot_space *space, uint32_t id, uint64_t offset, uint64_t size, uint32_t tag);
-    /** (optional) The free range in which a byte lies; default: all are looked through. */
+    /** (optional) The free range in which a byte lies; default: all are looked through, from one
+     * that is near. */
     uint32_t (*find)(const allot_space *space, uint64_t offset);
     void (*free)(allot_space *space, uint32_t id);
     /** To a rounded size; false if it cannot, and nothing has changed. */
@@ -199,9 +200,14 @@ static inline bool space_fits(const allot_space *space, uint32_t id, uint64_t si
     return front <= range_size(space, id) && range_size(space, id) - front >= size;
 }
 
-/** The free range in which a byte lies; ALLOT_NONE if it is used or not in the space. O(log n) for
- * first fit and adaptive, else O(n). */
-uint32_t alloti_space_find_free(const allot_space *space, uint64_t offset);
+/**
+ * The free range in which a byte lies; ALLOT_NONE if it is used or not in the space.
+ *
+ * @param[in] near  A range from which to look upwards, where it is one that is in use and lies
+ *                  below; ALLOT_NONE: none. O(ranges in between); without it O(log n) for first fit
+ *                  and adaptive, else O(n).
+ */
+uint32_t alloti_space_find_free(const allot_space *space, uint32_t near, uint64_t offset);
 
 /**
  * As allot_space_alloc(), at a place that is given.

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "compact/plan.h"
+#include "heap/block.h"
+#include "heap/move.h"
 #include "support/alloc_fault.h"
 #include "support/check.h"
 #include "support/compact_scene.h"
@@ -194,7 +196,56 @@ static void a_run_ends_when_its_time_is_up(void)
     scene_close(&s);
 }
 
+static void no_move_is_begun_that_would_end_too_late(void)
+{
+    scene s;
+    allot_compact_report report;
+    REQUIRE(scene_open_quarters(&s));
+    allot_compact_plan *const plan = plan_of(&s, NULL);
+    plan->state.info.page = 0;
+    plan->state.info.copy_latency_ns = 0;
+    plan->state.info.copy_bytes_per_s = 1; /* three days a move */
+    const uint64_t move_ns = 256 * KIB * UINT64_C(1000000000);
+    const allot_compact_run_options options = {.struct_size = sizeof options,
+                                               .time_max_ns = 3 * move_ns + move_ns / 2};
+    CHECK_OK(allot_compact_plan_run(s.heap, plan, &options, &report));
+    CHECK_EQ(report.moved, 3);
+    CHECK_EQ(report.why[ALLOT_COMPACT_SKIP_BUDGET], allot_compact_plan_count(plan) - 3);
+    allot_compact_plan_destroy(plan);
+    scene_close(&s);
+}
+
 /* ---- the heap has changed meanwhile ---- */
+
+static void another_block_at_the_same_place_is_not_moved(void)
+{
+    scene s;
+    uint32_t index = 0;
+    uint32_t ghost = 0;
+    uint64_t word = 0;
+    const allot_heap_options options = scene_segments();
+    REQUIRE(scene_open(&s, &options));
+    CHECK(scene_get(&s, 256 * KIB));
+    const allot_handle old = s.blocks[0].handle;
+    CHECK_OK(alloti_block_find(s.heap, old, &index, &word));
+    const uint64_t address = heap_block_at(s.heap, index)->address;
+    scene_drop(&s, 0);
+    CHECK(scene_get(&s, 256 * KIB));
+    CHECK_OK(alloti_block_find(s.heap, s.blocks[0].handle, &index, &word));
+    CHECK_EQ(heap_block_at(s.heap, index)->address, address);
+    CHECK_OK(alloti_heap_enter(s.heap));
+    heap_ask ask = alloti_ask_like(s.heap, index, 256 * KIB);
+    ask.arena = heap_block_at(s.heap, index)->arena;
+    ask.size = ask.request.size;
+    ask.align = s.heap->options.granule;
+    CHECK_OK(alloti_block_take(s.heap, &ghost));
+    CHECK_OK(alloti_place_in(s.heap, ask.arena, &ask, HEAP_BOUND_NONE));
+    CHECK_EQ(alloti_block_carry(s.heap, old, ghost, &ask), ALLOT_STATUS_INVALID);
+    CHECK_OK(heap_leave(s.heap, ALLOT_STATUS_OK));
+    CHECK_EQ(heap_block_at(s.heap, index)->address, address);
+    CHECK_OK(allot_heap_check(s.heap));
+    scene_close(&s);
+}
 
 static uint32_t block_of(const scene *s, const allot_compact_plan *plan, uint64_t move)
 {
@@ -489,6 +540,8 @@ static const check_test tests[] = {
     {"room_is_made_as_planned", room_is_made_as_planned},
     {"budgets_hold", budgets_hold},
     {"a_run_ends_when_its_time_is_up", a_run_ends_when_its_time_is_up},
+    {"no_move_is_begun_that_would_end_too_late", no_move_is_begun_that_would_end_too_late},
+    {"another_block_at_the_same_place_is_not_moved", another_block_at_the_same_place_is_not_moved},
     {"what_changed_is_skipped_and_told", what_changed_is_skipped_and_told},
     {"the_owner_may_refuse", the_owner_may_refuse},
     {"a_plan_is_for_one_heap", a_plan_is_for_one_heap},
