@@ -83,6 +83,30 @@ typedef struct allot_html_facts {
     bool is_first; /**< It stands above the chart; else below. */
 } allot_html_facts;
 
+/** A line over the events of the history: bytes from each event on. */
+typedef struct allot_html_series {
+    const char *name;
+    const uint64_t *events; /**< [count] Ascending. */
+    const uint64_t *bytes;  /**< [count] */
+    uint32_t count;
+} allot_html_series;
+
+/** Bytes [begin, end). */
+typedef struct allot_html_span {
+    uint64_t begin;
+    uint64_t end;
+} allot_html_span;
+
+/** A picture of memory: segments one behind the other, and what is used of them. */
+typedef struct allot_html_map {
+    const char *title;
+    uint64_t size;                /**< Of all segments. */
+    const uint64_t *segments;     /**< [segment_count] Where each begins; ascending. */
+    const allot_html_span *spans; /**< [span_count] Used; ascending, apart from one another. */
+    uint32_t segment_count;
+    uint32_t span_count;
+} allot_html_map;
+
 /** What the caller has to tell beside a history: the verdict on a run, its figures. Borrowed. */
 typedef struct allot_html_story {
     size_t struct_size;
@@ -93,6 +117,11 @@ typedef struct allot_html_story {
     uint32_t sentence_count;
     const allot_html_facts *tables; /**< [table_count] */
     uint32_t table_count;
+    uint32_t series_count;
+    const char *series_title;        /**< Of the chart of all series; NULL for none. */
+    const allot_html_series *series; /**< [series_count] Not used without a history. */
+    const allot_html_map *maps;      /**< [map_count] Pictures to one scale. */
+    uint32_t map_count;
 } allot_html_story;
 
 /**

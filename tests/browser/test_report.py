@@ -353,3 +353,23 @@ def test_dryrun_without_a_recording_is_a_page_too(page, run, reports, plain_stan
     assert page.all("canvas") == []
     page.key("/", selector="body")
     page.check_console()
+
+
+def test_compaction_is_drawn(page, data, make):
+    """Lines over the events, and pictures in which something is used and something is free."""
+    page.open(make("compact", data(OOM), name="compact.html", options=("--simulate",)))
+    assert "Compaction changes the peak by -" in page.text(".verdict")
+    pictures = page.all(".pictures .surface")
+    assert len(pictures) == 2
+    for picture in pictures:
+        colors = page.driver.execute_script(
+            """const canvas = arguments[0].querySelector("canvas"), found = new Set();
+               const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+               for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add(data.slice(i, i + 3).join());
+               return [...found];""", picture)
+        assert len(colors) >= 3  # used, free, notches
+    before, after = (picture.size["height"] for picture in pictures)
+    assert after < before
+    for name in ("reserved with compaction", "largest free with"):
+        page.click(name)
+    page.check_console()

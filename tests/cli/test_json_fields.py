@@ -118,6 +118,8 @@ def runs(tmp_path):
     yield ["diff", a, EXAMPLE]
     yield ["ranks", a, b]
     yield ["replay", EXAMPLE, *settings]
+    yield ["compact", EXAMPLE]
+    yield ["compact", "--simulate", "--limit", "10GiB", EXAMPLE]
     yield ["bench", "--quick", "--device", "simulated"]
     yield ["doctor"]
     yield ["gpu", "list"]

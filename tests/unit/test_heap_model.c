@@ -124,7 +124,7 @@ static void free_ranges_count_where_memory_lies_under_them(void)
 
 static void more_than_the_device_has_is_out_of_memory(void)
 {
-    static const char *const ARGUMENTS[] = {"first-fit", "buddy", "tlsf" SEGMENTS};
+    static const char *const ARGUMENTS[] = {"first-fit", "buddy", ("tlsf" SEGMENTS)};
     for (size_t i = 0; i < sizeof ARGUMENTS / sizeof ARGUMENTS[0]; i++) {
         scene s = open_scene(ARGUMENTS[i], 0);
         REQUIRE_OK(s.status);

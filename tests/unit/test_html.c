@@ -2,6 +2,7 @@
 /* Whole pages: of small traces of every shape, and with every allocation failing once. */
 #include <allot/html.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/alloc_fault.h"
@@ -101,6 +102,20 @@ static allot_status tell(const char *text, const allot_html_story *story, counte
 static const allot_html_fact FACTS[] = {{"headroom", "1.2 GiB", NULL}, {NULL, NULL, "nothing"}};
 static const allot_html_facts TABLES[] = {{"This run", FACTS, 2, true}, {"Empty", NULL, 0, false}};
 static const char *const SENTENCES[] = {"It did not.", NULL};
+static const uint64_t EVENTS[] = {0, 2};
+static const uint64_t BYTES[] = {4096, 8192};
+static const allot_html_series SERIES[] = {{"reserved", EVENTS, BYTES, 2}, {NULL, NULL, NULL, 0}};
+static const uint64_t SEGMENTS[] = {0, 4096};
+static const allot_html_span SPANS[] = {{0, 1024}, {4096, 8192}};
+static const allot_html_map MAPS[] = {
+    {.title = "Now",
+     .size = 8192,
+     .segments = SEGMENTS,
+     .spans = SPANS,
+     .segment_count = 2,
+     .span_count = 2},
+    {.size = 0},
+};
 static const allot_html_story STORY = {.struct_size = sizeof STORY,
                                        .verb = "dryrun",
                                        .level = "good",
@@ -108,7 +123,12 @@ static const allot_html_story STORY = {.struct_size = sizeof STORY,
                                        .sentences = SENTENCES,
                                        .sentence_count = 2,
                                        .tables = TABLES,
-                                       .table_count = 2};
+                                       .table_count = 2,
+                                       .series_title = "Memory",
+                                       .series = SERIES,
+                                       .series_count = 2,
+                                       .maps = MAPS,
+                                       .map_count = 2};
 
 static void a_story_is_told_with_and_without_a_history(void)
 {
@@ -118,6 +138,32 @@ static void a_story_is_told_with_and_without_a_history(void)
     REQUIRE_OK(tell(TRACE, &STORY, &with));
     CHECK(alone.size > 20000);
     CHECK(with.size > alone.size);
+    allot_html_story bare = STORY;
+    bare.map_count = 0;
+    counted less = {.room = UINT64_MAX};
+    REQUIRE_OK(tell(NULL, &bare, &less));
+    CHECK(alone.size > less.size);
+}
+
+static void a_picture_of_many_pieces_stays_small(void)
+{
+    enum { PIECES = 400000 };
+    allot_html_span *const spans = calloc(PIECES, sizeof *spans);
+    REQUIRE(spans != NULL);
+    for (uint64_t i = 0; i < PIECES; i++) {
+        spans[i] = (allot_html_span){i << 20, (i << 20) + (i * 7919 % 1000 + 1)};
+    }
+    const allot_html_map map = {
+        .title = "Many", .size = (uint64_t)PIECES << 20, .spans = spans, .span_count = PIECES};
+    allot_html_story story = STORY;
+    story.maps = &map;
+    story.map_count = 1;
+    counted few = {.room = UINT64_MAX};
+    counted many = {.room = UINT64_MAX};
+    REQUIRE_OK(tell(NULL, &STORY, &few));
+    REQUIRE_OK(tell(NULL, &story, &many));
+    CHECK(many.size - few.size < 600000); /* 1.5 bytes a piece */
+    free(spans);
 }
 
 static void a_story_that_lacks_something_is_refused(void)
@@ -165,6 +211,7 @@ static const check_test TESTS[] = {
     {"pages_of_every_moment_are_written", pages_of_every_moment_are_written},
     {"a_trace_without_events_has_a_page", a_trace_without_events_has_a_page},
     {"a_story_is_told_with_and_without_a_history", a_story_is_told_with_and_without_a_history},
+    {"a_picture_of_many_pieces_stays_small", a_picture_of_many_pieces_stays_small},
     {"a_story_that_lacks_something_is_refused", a_story_that_lacks_something_is_refused},
     {"a_full_disk_is_handed_through", a_full_disk_is_handed_through},
     {"every_failing_allocation_is_reported", every_failing_allocation_is_reported},

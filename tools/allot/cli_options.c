@@ -21,6 +21,7 @@ static const struct {
                "event: us: +"},
     {"SETTINGS", "expandable_segments:True max_split_size_mb: roundup_power2_divisions: "
                  "garbage_collection_threshold:"},
+    {"STRATEGY", "first-fit best-fit buddy tlsf tiered adaptive"},
 };
 
 static bool is_end(const struct poptOption *option)

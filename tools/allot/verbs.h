@@ -7,6 +7,7 @@
 
 extern const cli_verb cli_verb_advise;
 extern const cli_verb cli_verb_bench;
+extern const cli_verb cli_verb_compact;
 extern const cli_verb cli_verb_completion;
 extern const cli_verb cli_verb_diff;
 extern const cli_verb cli_verb_doctor;

@@ -1,14 +1,15 @@
-// Replays side by side: reserved memory over the recording under the recorded setting and others.
-// The rows of the advice are the legend; a click shows or hides a line.
+// Lines side by side over a recording, such as reserved memory under the recorded setting and others.
+// Their legend stands elsewhere: rows of the advice, or buttons; a click shows or hides a line.
 
 class Compare {
-    constructor(header, columns, tip) {
+    constructor(trace, lines, columns, tip, {what, label}) {
         this.tip = tip;
-        this.limit = header.traces[0].limit;
-        this.events = header.traces[0].event_count;
-        this.lines = header.replays.map((replay, n) => ({name: replay.name, recorded: replay.recorded, oom: replay.oom_event,
-            shown: replay.recorded || n < 3, point: readColumn(columns, replay.point), bytes: readColumn(columns, replay.bytes)}));
-        this.surface = new Surface(260, "Reserved memory over the recording, one line per setting");
+        this.what = what;
+        this.limit = trace.limit;
+        this.events = trace.event_count;
+        this.lines = lines.map((line, n) => ({name: line.name, recorded: line.recorded, oom: line.oom_event,
+            shown: line.recorded || n < 3, point: readColumn(columns, line.point), bytes: readColumn(columns, line.bytes)}));
+        this.surface = new Surface(260, label);
         this.surface.over.tabIndex = -1;
         this.surface.over.addEventListener("pointermove", (event) => this.#hover(event));
         this.surface.over.addEventListener("pointerleave", () => {
@@ -100,14 +101,15 @@ class Compare {
             const at = upperBound(line.point, point) - 1;
             return [el("dt", {}, swatch(this.color(n)), line.name), el("dd", {}, over ? "out of memory" : formatBytes(at < 0 ? 0 : line.bytes[at]))];
         });
-        this.tip.show([el("h3", {}, "Reserved at event " + formatCount(Math.max(0, point - 1))), el("dl", {class: "wide"}, rows)]);
+        this.tip.show([el("h3", {}, this.what + " at event " + formatCount(Math.max(0, point - 1))), el("dl", {class: "wide"}, rows)]);
         this.tip.move(event.clientX, event.clientY);
     }
 }
 
 function adviceCard(header, columns, tip) {
     const {advice} = header;
-    const compare = header.replays?.length ? new Compare(header, columns, tip) : null;
+    const compare = header.replays?.length ? new Compare(header.traces[0], header.replays, columns, tip,
+        {what: "Reserved", label: "Reserved memory over the recording, one line per setting"}) : null;
     const copy = el("button", {type: "button", onclick: async () => {
         try {
             await navigator.clipboard.writeText(advice.setting);

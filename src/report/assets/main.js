@@ -34,12 +34,15 @@ function build(header, columns) {
     const panels = traces.map((trace) =>
         new Panel(trace, tip, several ? trace.meta.name + ", memory over time" : trace.points > 1 ? "Memory over time" : "Snapshot without a history"));
     const advice = header.advice ? adviceCard(header, columns, tip) : null;
+    const series = header.series?.length && traces.length ? seriesCard(header, columns, tip) : null;
+    const pictures = header.maps?.some((map) => map.size) ? picturesCard(header, columns) : null;
     const parts = [];
     if (header.verdict) parts.push(verdictCard(header.verdict));
     const filled = (header.tables || []).filter((table) => table.rows.length);
     const cards = (tables) => tables.length ? el("div", {class: "tables"}, tables.map(tableCard)) : null;
     const lead = cards(filled.filter((table) => table.first)), ready = cards(filled.filter((table) => !table.first));
     if (lead) parts.push(lead);
+    for (const card of [series, pictures]) if (card) parts.push(card.node);
     if (traces.length === 1) parts.push(tiles(traces[0]));
     if (advice) parts.push(advice.node);
     if (several && ready) parts.push(ready);
@@ -55,14 +58,14 @@ function build(header, columns) {
     const draw = () => {
         readPalette();
         for (const panel of panels) panel.update();
-        advice?.draw();
+        for (const card of [advice, series, pictures]) card?.draw();
     };
     document.getElementById("theme").addEventListener("click", () => {
         document.documentElement.dataset.theme = isDark() ? "light" : "dark";
         draw();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-    addEventListener("resize", () => advice?.draw());
+    addEventListener("resize", () => { for (const card of [advice, series, pictures]) card?.draw(); });
     document.addEventListener("keydown", (event) => {
         if (event.target instanceof HTMLInputElement) {
             if (event.key === "Escape") event.target.blur();
