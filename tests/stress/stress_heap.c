@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Eight threads at one heap: every call, on streams of their own and shared ones, on blocks that
- * are handed from thread to thread, in pools that come and go. A block in a slot belongs to nobody,
+ * are handed from thread to thread, in pools that come and go, while blocks are moved under them by
+ * plans, by steps and by a thread in the background. A block in a slot belongs to nobody,
  * one taken out of it to the thread that took it; a contested handle belongs to all at once, and
  * exactly one of those that free it succeeds.
  *
  * Time-boxed: ALLOT_STRESS_MS milliseconds for each heap, 600 if it is not set.
  */
-#include <allot/heap.h>
+#include <allot/compactor.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -46,6 +47,7 @@ typedef struct slot {
 typedef struct arena {
     allot_device *device;
     allot_heap *heap;
+    allot_compactor *compactor; /**< NULL: blocks are not moved. */
     allot_device_info info;
     uint64_t end_ns;
     allot_stream streams[STREAMS];
@@ -54,6 +56,7 @@ typedef struct arena {
     _Atomic uint64_t contested[CONTESTED]; /**< Handles; 0: none. */
     _Atomic uint64_t contested_made;
     _Atomic uint64_t contested_freed;
+    _Atomic uint64_t moved; /**< Blocks, by plans and steps. */
     _Atomic uint64_t steps;
 } arena;
 
@@ -479,6 +482,81 @@ static void step_other(worker *w)
     }
 }
 
+/* ---- compacting ---- */
+
+static bool refuse_some(void *context, const allot_compact_move *move)
+{
+    worker *const w = context;
+    return move->size % 5 != w->number % 5;
+}
+
+static void run_plan(worker *w)
+{
+    arena *const a = w->arena;
+    const allot_compact_plan_options goal = {.struct_size = sizeof goal,
+                                             .bytes_max = draw(w, 0, 1) << draw(w, 12, 24)};
+    const allot_compact_run_options how = {
+        .struct_size = sizeof how, .before = refuse_some, .context = w};
+    allot_compact_plan *plan = NULL;
+    allot_compact_report report;
+    if (!CHECK_OK(allot_compact_plan_create(a->heap, &goal, &plan))) {
+        return;
+    }
+    CHECK_OK(allot_compact_plan_check(plan));
+    sched_yield();
+    CHECK_OK(allot_compact_plan_run(a->heap, plan, &how, &report));
+    CHECK_EQ(report.moved + report.skipped, allot_compact_plan_count(plan));
+    atomic_fetch_add(&a->moved, report.moved);
+    allot_compact_plan_destroy(plan);
+}
+
+static void make_room(worker *w)
+{
+    arena *const a = w->arena;
+    const allot_request request = {.struct_size = sizeof request,
+                                   .size = draw(w, 1, UINT64_C(1) << 20),
+                                   .stream = a->streams[draw_stream(w)]};
+    const allot_status status = allot_compact_make_room(a->heap, &request, NULL);
+    CHECK(status == ALLOT_STATUS_OK || status == ALLOT_STATUS_FRAGMENTED);
+}
+
+static void make_step(worker *w)
+{
+    arena *const a = w->arena;
+    const allot_compactor_task_options task = {.struct_size = sizeof task,
+                                               .priority = (int32_t)draw(w, 0, 3)};
+    const allot_compactor_budget budget = {
+        .struct_size = sizeof budget, .time_ns = draw(w, 0, 3) * 50000, .moves = 50};
+    allot_compactor_step_report report;
+    uint64_t id = 0;
+    CHECK_OK(allot_compactor_add(a->compactor, &task, &id));
+    const allot_status status = allot_compactor_step(a->compactor, &budget, &report);
+    CHECK(status == ALLOT_STATUS_OK || status == ALLOT_STATUS_BUSY);
+    atomic_fetch_add(&a->moved, report.moved);
+    if (draw(w, 0, 1) == 0) {
+        const allot_status cancelled = allot_compactor_cancel(a->compactor, id);
+        CHECK(cancelled == ALLOT_STATUS_OK || cancelled == ALLOT_STATUS_NOT_FOUND);
+    }
+}
+
+static void step_compact(worker *w)
+{
+    switch (draw(w, 0, 3)) {
+    case 0:
+        run_plan(w);
+        break;
+    case 1:
+        make_room(w);
+        break;
+    case 2:
+        make_step(w);
+        break;
+    default:
+        CHECK_OK(allot_compactor_poll(w->arena->compactor, NULL));
+        break;
+    }
+}
+
 static void *work(void *context)
 {
     worker *const w = context;
@@ -493,6 +571,8 @@ static void *work(void *context)
             step_contested(w);
         } else if (kind < 97) {
             step_pool(w);
+        } else if (w->arena->compactor != NULL && kind == 97) {
+            step_compact(w);
         } else {
             step_other(w);
         }
@@ -538,6 +618,10 @@ static void end(arena *a)
             a->contested_freed++;
         }
     }
+    if (a->compactor != NULL) {
+        CHECK(a->moved != 0);
+        allot_compactor_destroy(a->compactor);
+    }
     CHECK_EQ(a->contested_freed, a->contested_made);
     CHECK(a->contested_made != 0);
     CHECK_OK(allot_heap_check(a->heap));
@@ -573,7 +657,19 @@ static void end(arena *a)
     allot_device_destroy(a->device);
 }
 
-static void run(const char *device, allot_heap_options options)
+static void attach_compactor(arena *a)
+{
+    const allot_compactor_policy policy = {
+        .struct_size = sizeof policy, .fragmentation_high = 0.2, .pause_ns = 1000000};
+    const allot_compactor_thread_options thread = {
+        .struct_size = sizeof thread, .idle_ns = 10000, .step_ns = 100000};
+    CHECK_OK(allot_compact_attach(a->heap, NULL));
+    CHECK_OK(allot_compactor_create(a->heap, NULL, &a->compactor));
+    CHECK_OK(allot_compactor_set_policy(a->compactor, &policy));
+    CHECK_OK(allot_compactor_start(a->compactor, &thread));
+}
+
+static void run(const char *device, allot_heap_options options, bool compacts)
 {
     static arena a;
     pthread_t threads[THREADS];
@@ -583,6 +679,9 @@ static void run(const char *device, allot_heap_options options)
     options.reserve_size = UINT64_C(256) << 20;
     if (!begin(&a, device, &options)) {
         return;
+    }
+    if (compacts) {
+        attach_compactor(&a);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
         workers[i] = (worker){.arena = &a,
@@ -605,48 +704,75 @@ static void run(const char *device, allot_heap_options options)
 
 static void simulated_segments_stand_threads(void)
 {
-    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS});
+    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS}, false);
 }
 
 static void simulated_segments_with_fronts_stand_threads(void)
 {
-    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS, .front_size = 1 << 18});
+    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS, .front_size = 1 << 18},
+        false);
 }
 
 static void simulated_virtual_memory_stands_threads(void)
 {
-    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL,
-                                        .strategy = ALLOT_SPACE_STRATEGY_TLSF});
+    run(SIMULATED,
+        (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL,
+                             .strategy = ALLOT_SPACE_STRATEGY_TLSF},
+        false);
 }
 
 static void simulated_virtual_memory_with_fronts_stands_threads(void)
 {
-    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL, .front_size = 1 << 18});
+    run(SIMULATED, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL, .front_size = 1 << 18},
+        false);
 }
 
 static void host_segments_keep_bytes_of_threads(void)
 {
-    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS});
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS}, false);
 }
 
 static void host_segments_with_fronts_keep_bytes_of_threads(void)
 {
-    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS, .front_size = 1 << 18});
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS, .front_size = 1 << 18}, false);
 }
 
 static void host_virtual_memory_keeps_bytes_of_threads(void)
 {
-    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL});
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL}, false);
 }
 
 static void host_virtual_memory_with_fronts_keeps_bytes_of_threads(void)
 {
-    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL, .front_size = 1 << 18});
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL, .front_size = 1 << 18}, false);
 }
 
 static void debug_heaps_stand_threads(void)
 {
-    run(HOST, (allot_heap_options){.is_debug = true});
+    run(HOST, (allot_heap_options){.is_debug = true}, false);
+}
+
+static void host_segments_are_compacted_under_threads(void)
+{
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS}, true);
+}
+
+static void host_segments_with_fronts_are_compacted_under_threads(void)
+{
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS, .front_size = 1 << 18}, true);
+}
+
+static void host_virtual_memory_is_compacted_under_threads(void)
+{
+    run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL}, true);
+}
+
+static void simulated_segments_are_compacted_under_threads(void)
+{
+    run(SIMULATED,
+        (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS,
+                             .strategy = ALLOT_SPACE_STRATEGY_TLSF},
+        true);
 }
 
 static const check_test tests[] = {
@@ -662,6 +788,13 @@ static const check_test tests[] = {
     {"host_virtual_memory_with_fronts_keeps_bytes_of_threads",
      host_virtual_memory_with_fronts_keeps_bytes_of_threads},
     {"debug_heaps_stand_threads", debug_heaps_stand_threads},
+    {"host_segments_are_compacted_under_threads", host_segments_are_compacted_under_threads},
+    {"host_segments_with_fronts_are_compacted_under_threads",
+     host_segments_with_fronts_are_compacted_under_threads},
+    {"host_virtual_memory_is_compacted_under_threads",
+     host_virtual_memory_is_compacted_under_threads},
+    {"simulated_segments_are_compacted_under_threads",
+     simulated_segments_are_compacted_under_threads},
 };
 
 CHECK_MAIN(tests)
