@@ -379,6 +379,8 @@ typedef struct allot_heap_stats {
     uint64_t num_sync_all_streams; /**< Times that the host waited for a stream. */
     uint64_t num_device_alloc;
     uint64_t num_device_free;
+    /** Bytes of free memory that were mapped elsewhere instead of asking the device for more. */
+    uint64_t remapped_bytes;
     uint64_t front_bytes; /**< Now kept at hand by streams; not allocated. */
     /** Blocks handed out so far, of 2^i to 2^(i+1) - 1 bytes asked for. */
     uint64_t size_histogram[64];

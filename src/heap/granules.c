@@ -6,6 +6,7 @@
 #include "core/array.h"
 #include "core/size_math.h"
 #include "heap/arena.h"
+#include "heap/place.h"
 #include "heap/record.h"
 #include "space/space.h"
 
@@ -26,8 +27,9 @@ static allot_devptr address_of(const allot_heap *heap, const heap_segment *segme
 /* ---- one granule ---- */
 
 /*
- * Memory that could neither be mapped nor be given back, which takes two failures at once: kept for
- * the next granule, or until the heap is trimmed. It is not counted as held.
+ * Memory on its way from one place to another, and memory that could neither be mapped nor be given
+ * back, which takes two failures at once: kept for the next granule, or until the heap is trimmed.
+ * It is not counted as held.
  */
 
 static allot_status reserve_spare(allot_heap *heap)
@@ -85,6 +87,38 @@ static allot_status map_one(allot_heap *heap, uint32_t index, uint64_t number)
     alloti_segment_hold(heap, index, granule_of(heap), 1);
     alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_MAP, index, at.address, granule_of(heap));
     return ALLOT_STATUS_OK;
+}
+
+/** Unmapped, and kept for the next granule that is mapped; nothing has changed after a failure. */
+static allot_status unmap_to_spare(allot_heap *heap, uint32_t index, uint64_t number)
+{
+    heap_segment *const segment = &heap->segments[index];
+    const allot_devptr at = address_of(heap, segment, number);
+    allot_status status = reserve_spare(heap);
+    if (status == ALLOT_STATUS_OK) {
+        status = allot_device_unmap(heap->device, at, granule_of(heap));
+    }
+    if (status == ALLOT_STATUS_OK) {
+        heap->spares[heap->spare_count++] = segment->granules[number].memory;
+        segment->granules[number] = (heap_granule){0};
+        alloti_segment_let_go(heap, index, granule_of(heap), 1);
+        alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_UNMAP, index, at.address, granule_of(heap));
+    }
+    return status;
+}
+
+/** The same of one that is free, to be mapped elsewhere: it is noted, so that it can be undone. */
+static allot_status lend(allot_heap *heap, uint32_t index, uint64_t number)
+{
+    allot_status status = alloti_array_reserve(&heap->lent, &heap->lent_capacity,
+                                               heap->lent_count + 1, sizeof *heap->lent);
+    if (status == ALLOT_STATUS_OK) {
+        status = unmap_to_spare(heap, index, number);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        heap->lent[heap->lent_count++] = (heap_lent){.segment = index, .number = number};
+    }
+    return status;
 }
 
 /** Back to the device; after a failure it is mapped as before, or, if that fails too, a spare. */
@@ -189,19 +223,11 @@ allot_status alloti_granules_grow(allot_heap *heap, uint32_t arena, uint64_t siz
     return status == ALLOT_STATUS_OK ? extend(heap, *fresh, size, align, &fits) : status;
 }
 
-/* ---- committing ---- */
+/* ---- giving back ---- */
 
 static bool is_mapped(const heap_segment *segment, uint64_t number)
 {
     return segment->granules[number].memory.value != 0;
-}
-
-/** Nothing of [first, end) was mapped for a request yet. */
-static void begin_commit(heap_segment *segment, uint64_t first, uint64_t end)
-{
-    for (uint64_t i = first; i < end; i++) {
-        segment->granules[i].is_fresh = false;
-    }
 }
 
 /** Granules of [first, end) that are not mapped. */
@@ -212,48 +238,6 @@ static uint64_t count_missing(const heap_segment *segment, uint64_t first, uint6
         missing += !is_mapped(segment, i);
     }
     return missing;
-}
-
-static uint64_t end_of(const allot_heap *heap, uint64_t offset, uint64_t size)
-{
-    return (offset + size + granule_of(heap) - 1) / granule_of(heap);
-}
-
-void alloti_granules_end(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
-                         bool stays)
-{
-    heap_segment *const segment = &heap->segments[index];
-    for (uint64_t i = end_of(heap, offset, size); i-- > offset / granule_of(heap);) {
-        const bool is_fresh = segment->granules[i].is_fresh;
-        segment->granules[i].is_fresh = false;
-        if (is_fresh && !stays && unmap_one(heap, index, i) != ALLOT_STATUS_OK) {
-            continue;
-        }
-    }
-}
-
-allot_status alloti_granules_commit(allot_heap *heap, uint32_t index, uint64_t offset,
-                                    uint64_t size, heap_bound bound)
-{
-    heap_segment *const segment = &heap->segments[index];
-    const uint64_t first = offset / granule_of(heap);
-    const uint64_t end = end_of(heap, offset, size);
-    begin_commit(segment, first, end);
-    const uint64_t missing = count_missing(segment, first, end);
-    allot_status status = alloti_segment_may_hold(heap, heap->arenas[segment->arena]->pool,
-                                                  missing * granule_of(heap), bound);
-    if (status != ALLOT_STATUS_OK || missing == 0) {
-        return status;
-    }
-    for (uint64_t i = first; i < end && status == ALLOT_STATUS_OK; i++) {
-        if (!is_mapped(segment, i)) {
-            status = map_one(heap, index, i);
-        }
-    }
-    if (status != ALLOT_STATUS_OK) {
-        alloti_granules_end(heap, index, offset, size, false);
-    }
-    return status;
 }
 
 void alloti_granules_settle(allot_heap *heap, uint32_t index)
@@ -268,8 +252,6 @@ void alloti_granules_settle(allot_heap *heap, uint32_t index)
         alloti_arena_update(heap, index);
     }
 }
-
-/* ---- giving back ---- */
 
 /** Whole granules of a free range: [*first, *end). */
 static void inner_granules(const allot_heap *heap, const allot_space *space, uint32_t id,
@@ -296,35 +278,174 @@ uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t index)
     return total * granule_of(heap);
 }
 
-allot_status alloti_granules_trim(allot_heap *heap, uint32_t index, uint64_t size,
-                                  uint64_t *released)
+/** Unmap such granules, from the end, by `unmap`, until `size` bytes are. */
+static allot_status
+unmap_free(allot_heap *heap, uint32_t index, uint64_t size,
+           allot_status (*unmap)(allot_heap *heap, uint32_t index, uint64_t number), uint64_t *done)
 {
     const heap_segment *const segment = &heap->segments[index];
     const allot_space *const space = segment->space;
-    allot_status status = ALLOT_STATUS_OK;
-    uint64_t done = 0;
-    for (uint32_t id = space->last; id != ALLOT_NONE; id = space->ranges[id].prev) {
+    for (uint32_t id = space->last; id != ALLOT_NONE && *done < size; id = space->ranges[id].prev) {
         uint64_t first = 0;
         uint64_t end = 0;
         inner_granules(heap, space, id, &first, &end);
-        while (space_is_free(space, id) && first < end && done < size) {
+        while (space_is_free(space, id) && first < end && *done < size) {
             end--;
             if (is_mapped(segment, end)) {
-                status = unmap_one(heap, index, end);
+                const allot_status status = unmap(heap, index, end);
                 if (status != ALLOT_STATUS_OK) {
-                    break;
+                    return status;
                 }
-                done += granule_of(heap);
+                *done += granule_of(heap);
             }
         }
-        if (status != ALLOT_STATUS_OK) {
-            break;
-        }
     }
+    return ALLOT_STATUS_OK;
+}
+
+allot_status alloti_granules_trim(allot_heap *heap, uint32_t index, uint64_t size,
+                                  uint64_t *released)
+{
+    uint64_t done = 0;
+    const allot_status status = unmap_free(heap, index, size, unmap_one, &done);
     *released += done;
     alloti_granules_settle(heap, index);
     return status;
 }
+
+/* ---- lending ---- */
+
+/** Free granules of an arena are lent, until `wanted` bytes are. */
+static allot_status lend_from(allot_heap *heap, const heap_arena *arena, uint64_t wanted,
+                              uint64_t *done)
+{
+    uint64_t unused = 0;
+    for (uint32_t i = 0; i < arena->count; i++) {
+        const heap_segment *const segment = &heap->segments[arena->segments[i]];
+        unused += arena->largest[i] < granule_of(heap) ? 0 : segment->held - segment->active;
+    }
+    if (unused < granule_of(heap)) {
+        return ALLOT_STATUS_OK;
+    }
+    allot_status status = alloti_place_order(heap, (allot_stream){0}, arena->stream, false);
+    if (status == ALLOT_STATUS_BUSY) {
+        return ALLOT_STATUS_OK;
+    }
+    for (uint32_t i = 0; i < arena->count && *done < wanted && status == ALLOT_STATUS_OK; i++) {
+        status = unmap_free(heap, arena->segments[i], wanted, lend, done);
+    }
+    return status;
+}
+
+/**
+ * Lend free granules of a pool to a commit that lacks so many bytes. What blocks lie around them
+ * does not matter: they keep their addresses. Only those of streams that have done all they were
+ * given, as there may be work on what is unmapped.
+ */
+static allot_status lend_to(allot_heap *heap, uint32_t pool, uint64_t wanted)
+{
+    uint64_t done = 0;
+    allot_status status = ALLOT_STATUS_OK;
+    if (heap->pools[pool]->strategy != ALLOT_SPACE_STRATEGY_ADAPTIVE) {
+        return status;
+    }
+    for (uint32_t i = 0; i < heap->arena_count && done < wanted && status == ALLOT_STATUS_OK; i++) {
+        const heap_arena *const arena = heap->arenas[i];
+        if (!arena->is_dead && arena->pool == pool) {
+            status = lend_from(heap, arena, wanted, &done);
+        }
+    }
+    return status;
+}
+
+/** What was lent stays where it is used now. */
+static void keep_lent(allot_heap *heap)
+{
+    heap->remapped += heap->lent_count * granule_of(heap);
+    while (heap->lent_count != 0) {
+        alloti_granules_settle(heap, heap->lent[--heap->lent_count].segment);
+    }
+}
+
+/** What was lent goes back to where it was. What cannot, which takes a second failure, is spare. */
+static void return_lent(allot_heap *heap)
+{
+    while (heap->lent_count != 0) {
+        const heap_lent *const lent = &heap->lent[--heap->lent_count];
+        if (map_one(heap, lent->segment, lent->number) == ALLOT_STATUS_OK) {
+            heap->segments[lent->segment].granules[lent->number].is_fresh = false;
+        }
+    }
+}
+
+/* ---- committing ---- */
+
+/** Nothing of [first, end) was mapped for a request yet. */
+static void begin_commit(heap_segment *segment, uint64_t first, uint64_t end)
+{
+    for (uint64_t i = first; i < end; i++) {
+        segment->granules[i].is_fresh = false;
+    }
+}
+
+static uint64_t end_of(const allot_heap *heap, uint64_t offset, uint64_t size)
+{
+    return (offset + size + granule_of(heap) - 1) / granule_of(heap);
+}
+
+void alloti_granules_end(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
+                         bool stays)
+{
+    heap_segment *const segment = &heap->segments[index];
+    for (uint64_t i = end_of(heap, offset, size); i-- > offset / granule_of(heap);) {
+        const bool is_fresh = segment->granules[i].is_fresh;
+        segment->granules[i].is_fresh = false;
+        if (!is_fresh || stays) {
+            continue;
+        }
+        /* What cannot be unmapped is free memory of the heap. */
+        const bool is_lent = heap->spare_count < heap->lent_count;
+        const allot_status status =
+            is_lent ? unmap_to_spare(heap, index, i) : unmap_one(heap, index, i);
+        if (status != ALLOT_STATUS_OK) {
+            continue;
+        }
+    }
+    if (stays) {
+        keep_lent(heap);
+    } else {
+        return_lent(heap);
+    }
+}
+
+allot_status alloti_granules_commit(allot_heap *heap, uint32_t index, uint64_t offset,
+                                    uint64_t size, heap_bound bound)
+{
+    heap_segment *const segment = &heap->segments[index];
+    const uint32_t pool = heap->arenas[segment->arena]->pool;
+    const uint64_t first = offset / granule_of(heap);
+    const uint64_t end = end_of(heap, offset, size);
+    begin_commit(segment, first, end);
+    const uint64_t missing = count_missing(segment, first, end) * granule_of(heap);
+    if (missing == 0) {
+        return ALLOT_STATUS_OK;
+    }
+    allot_status status = bound == HEAP_BOUND_NONE ? ALLOT_STATUS_OK : lend_to(heap, pool, missing);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_segment_may_hold(heap, pool, missing, bound);
+    }
+    for (uint64_t i = first; i < end && status == ALLOT_STATUS_OK; i++) {
+        if (!is_mapped(segment, i)) {
+            status = map_one(heap, index, i);
+        }
+    }
+    if (status != ALLOT_STATUS_OK) {
+        alloti_granules_end(heap, index, offset, size, false);
+    }
+    return status;
+}
+
+/* ---- at the end ---- */
 
 allot_status alloti_granules_abandon(allot_heap *heap, uint32_t index)
 {

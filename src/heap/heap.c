@@ -217,6 +217,7 @@ void allot_heap_destroy(allot_heap *heap)
     free(heap->uses);
     free(heap->events);
     free(heap->spares);
+    free(heap->lent);
     pthread_mutex_destroy(&heap->mutex);
     free(heap);
 }

@@ -125,6 +125,12 @@ typedef struct heap_granule {
     bool is_fresh;       /**< Mapped for the request that goes on. */
 } heap_granule;
 
+/** A free granule whose memory was lent to another place. */
+typedef struct heap_lent {
+    uint32_t segment;
+    uint64_t number;
+} heap_lent;
+
 typedef struct heap_segment {
     uint64_t address;        /**< Where its space begins; 0: the place is not used. */
     uint64_t size;           /**< Of the space at most; in mode VIRTUAL of the reservation. */
@@ -241,6 +247,9 @@ struct allot_heap {
     allot_memory *spares; /**< Granules that are mapped nowhere: see granules.c. */
     uint64_t spares_capacity;
     uint64_t spare_count;
+    heap_lent *lent; /**< Of the commit that goes on: see granules.c. */
+    uint64_t lent_capacity;
+    uint64_t lent_count;
     uint32_t give_back; /**< Freed blocks that could not be given back yet: first of a list. */
 
     uint64_t held; /**< Bytes from the device. */
@@ -250,6 +259,7 @@ struct allot_heap {
     uint64_t retries;
     uint64_t ooms;
     uint64_t syncs;
+    uint64_t remapped; /**< Bytes of free granules brought to where they were needed. */
     uint64_t device_allocs;
     uint64_t device_frees;
     bool is_over_soft; /**< The soft limit was crossed, and the caller told. */

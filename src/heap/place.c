@@ -5,14 +5,22 @@
 #include "heap/granules.h"
 #include "heap/pending.h"
 
+/** Free ranges that lack granules, after which no further one is looked for. */
+enum { SEARCH_MORE = 4 };
+
 static allot_status fits_nowhere(const heap_ask *ask)
 {
     return alloti_fail(ALLOT_STATUS_FRAGMENTED, "no free range has %llu bytes",
                        (unsigned long long)ask->size);
 }
 
-allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment, heap_ask *ask,
-                                     heap_bound bound)
+/**
+ * Place a request in a segment. A free range may lack granules, while another one that the space
+ * does not offer first has all of them: where nothing can be mapped, so many more are tried while
+ * those before are kept taken.
+ */
+static allot_status place_in(allot_heap *heap, uint32_t segment, heap_ask *ask, heap_bound bound,
+                             int more)
 {
     allot_range range;
     allot_status status =
@@ -28,6 +36,9 @@ allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment, heap_as
         ask->range = range;
         return status;
     }
+    if (bound == HEAP_BOUND_NONE && more > 0 && heap_is_no_room(status)) {
+        status = place_in(heap, segment, ask, bound, more - 1);
+    }
     /* The space has room for this: it had the range free a moment ago. */
     const allot_status undone = alloti_segment_give_back(heap, segment, range.id, range.size);
     if (undone != ALLOT_STATUS_OK) {
@@ -35,6 +46,12 @@ allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment, heap_as
     }
     alloti_granules_settle(heap, segment);
     return status;
+}
+
+allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment, heap_ask *ask,
+                                     heap_bound bound)
+{
+    return place_in(heap, segment, ask, bound, SEARCH_MORE);
 }
 
 allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, heap_bound bound)

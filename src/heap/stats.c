@@ -167,6 +167,7 @@ allot_status allot_heap_get_stats(allot_heap *heap, allot_heap_stats *out)
     out->num_sync_all_streams = heap->syncs;
     out->num_device_alloc = heap->device_allocs;
     out->num_device_free = heap->device_frees;
+    out->remapped_bytes = heap->remapped;
     memcpy(out->size_histogram, heap->histogram, sizeof out->size_histogram);
     correct_by_fronts(heap, ALLOT_NONE, ALLOT_NONE, out);
     out->fragmentation = fragmentation(heap, &heap->meters);
