@@ -6,7 +6,7 @@
 #include "compact/compactor.h"
 #include "compact/plan.h"
 #include "core/options.h"
-#include "heap/pending.h"
+#include "heap/place.h"
 
 #define IDLE_NS UINT64_C(10000000)
 #define STEP_NS UINT64_C(1000000)
@@ -31,33 +31,17 @@ static bool read_activity(allot_heap *heap, activity *out)
     return true;
 }
 
-/** Whether a stream has reached all that it was given. Under the heap's lock. */
-static bool is_stream_done(allot_heap *heap, const heap_stream *stream)
-{
-    allot_event event = {0};
-    if (stream->is_ended) {
-        return true;
-    }
-    allot_status status = alloti_event_take(heap, &event);
-    if (status != ALLOT_STATUS_OK) {
-        return false;
-    }
-    status = allot_device_event_record(heap->device, event, stream->stream);
-    if (status == ALLOT_STATUS_OK) {
-        status = allot_device_event_query(heap->device, event);
-    }
-    alloti_event_put(heap, event);
-    return status == ALLOT_STATUS_OK;
-}
-
+/** Whether all streams have reached what they were given. */
 static bool are_streams_done(allot_heap *heap)
 {
+    const allot_stream any = {0};
     if (alloti_heap_enter(heap) != ALLOT_STATUS_OK) {
         return false;
     }
     bool are = true;
     for (uint32_t i = 0; i < heap->stream_count && are; i++) {
-        are = is_stream_done(heap, heap->streams[i]);
+        are = heap->streams[i]->is_ended ||
+              alloti_place_order(heap, any, i, false) == ALLOT_STATUS_OK;
     }
     pthread_mutex_unlock(&heap->mutex);
     return are;

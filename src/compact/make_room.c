@@ -82,16 +82,17 @@ static allot_status place_outside(room *r, const compact_window *window, heap_as
 static allot_status move_out(room *r, const compact_window *window, uint32_t index)
 {
     allot_heap *const heap = r->heap;
-    const heap_block *const block = heap_block_at(heap, index);
-    const allot_handle handle = alloti_block_handle(heap, index);
+    heap_sight seen;
     uint32_t ghost = 0;
+    if (!alloti_block_look(heap, index, &seen)) {
+        return alloti_fail(ALLOT_STATUS_BUSY, "a block was pinned meanwhile");
+    }
     allot_status status = alloti_block_take(heap, &ghost);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    heap_ask ask = alloti_ask_like(heap, index, block->requested);
-    ask.arena = block->arena;
-    status = alloti_ask_measure(heap, heap->arenas[block->arena]->pool, &ask);
+    heap_ask ask = seen.like;
+    status = alloti_ask_measure(heap, heap->arenas[ask.arena]->pool, &ask);
     if (status == ALLOT_STATUS_OK) {
         status = place_outside(r, window, &ask);
     }
@@ -99,9 +100,8 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
         alloti_block_put(heap, ghost);
         return status;
     }
-    const uint64_t size = block->size;
-    status = alloti_block_carry(heap, handle, ghost, &ask);
-    r->moved += status == ALLOT_STATUS_OK ? size : 0;
+    status = alloti_block_carry(heap, seen.handle, ghost, &ask);
+    r->moved += status == ALLOT_STATUS_OK ? seen.like.size : 0;
     return alloti_compact_is_changed(status)
                ? alloti_fail(ALLOT_STATUS_FRAGMENTED, "a block was pinned or freed meanwhile")
                : status;

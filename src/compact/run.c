@@ -30,36 +30,40 @@ const char *allot_compact_skip_text(allot_compact_skip skip)
 /* ---- looking ---- */
 
 /** Why a block cannot be moved as planned; ALLOT_COMPACT_SKIP_COUNT: it can. */
-static allot_compact_skip look_at_block(const run *r, const plan_move *move, uint32_t *index)
+static allot_compact_skip look_at_block(const run *r, const plan_move *move, heap_sight *seen)
 {
-    const allot_heap *const heap = r->heap;
+    allot_heap *const heap = r->heap;
+    uint32_t index = 0;
     const compact_block *const planned = &r->plan->state.blocks[move->block];
     const compact_area *const area = &r->plan->state.areas[move->from_area];
     uint64_t word = 0;
-    if (alloti_block_find(heap, planned->handle, index, &word) != ALLOT_STATUS_OK ||
+    if (alloti_block_find(heap, planned->handle, &index, &word) != ALLOT_STATUS_OK ||
         (word & (BLOCK_LIVE | BLOCK_DROPPED)) != BLOCK_LIVE) {
         return ALLOT_COMPACT_SKIP_FREED;
     }
-    const heap_block *const block = heap_block_at(heap, *index);
     if (((word >> BLOCK_PIN_SHIFT) & BLOCK_PINS_MAX) != 0) {
         return ALLOT_COMPACT_SKIP_PINNED;
     }
-    if (block->segment != area->segment ||
-        block->address != area->address + move->from + heap_block_lead(heap, block->align)) {
+    if (!alloti_block_look(heap, index, seen)) {
+        return ALLOT_COMPACT_SKIP_IN_USE;
+    }
+    if (seen->handle.value != planned->handle.value) {
+        return ALLOT_COMPACT_SKIP_FREED;
+    }
+    if (seen->like.segment != area->segment ||
+        seen->address != area->address + move->from + seen->like.lead) {
         return ALLOT_COMPACT_SKIP_MOVED;
     }
-    if (block->size != planned->size || block->requested != planned->requested) {
-        return ALLOT_COMPACT_SKIP_RESIZED;
-    }
-    return alloti_compact_can_move(block) ? ALLOT_COMPACT_SKIP_COUNT : ALLOT_COMPACT_SKIP_IN_USE;
+    return seen->like.size == planned->size && seen->like.request.size == planned->requested
+               ? ALLOT_COMPACT_SKIP_COUNT
+               : ALLOT_COMPACT_SKIP_RESIZED;
 }
 
 /** Whether the segment that a block is to go to is still the one that was planned with. */
-static bool is_same_segment(const run *r, const compact_area *area, const heap_block *block)
+static bool is_same_segment(const run *r, const compact_area *area, uint32_t arena)
 {
     const heap_segment *const segment = &r->heap->segments[area->segment];
-    return segment->space != NULL && segment->address == area->address &&
-           segment->arena == block->arena;
+    return segment->space != NULL && segment->address == area->address && segment->arena == arena;
 }
 
 /** The range of the block that lay below the destination when that was planned; ALLOT_NONE if it
@@ -112,14 +116,13 @@ static allot_status make_move(const run *r, const plan_move *move, allot_compact
 {
     allot_heap *const heap = r->heap;
     const compact_area *const to = &r->plan->state.areas[move->to_area];
-    uint32_t index = 0;
+    heap_sight seen;
     uint32_t ghost = 0;
-    *skip = look_at_block(r, move, &index);
+    *skip = look_at_block(r, move, &seen);
     if (*skip != ALLOT_COMPACT_SKIP_COUNT) {
         return ALLOT_STATUS_OK;
     }
-    const heap_block *const block = heap_block_at(heap, index);
-    if (!is_same_segment(r, to, block)) {
+    if (!is_same_segment(r, to, seen.like.arena)) {
         *skip = ALLOT_COMPACT_SKIP_TAKEN;
         return ALLOT_STATUS_OK;
     }
@@ -127,12 +130,8 @@ static allot_status make_move(const run *r, const plan_move *move, allot_compact
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    heap_ask ask = alloti_ask_like(heap, index, block->requested);
-    ask.arena = block->arena;
+    heap_ask ask = seen.like;
     ask.segment = to->segment;
-    ask.size = block->size;
-    ask.align = block->align;
-    ask.lead = heap_block_lead(heap, block->align);
     status = take_place(r, move, &ask);
     if (status != ALLOT_STATUS_OK) {
         alloti_block_put(heap, ghost);

@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/size_math.h"
 #include "heap/block.h"
+#include "heap/move.h"
 #include "space/space.h"
 
 /** Blocks whose alignment is above this stay: layouts keep addresses modulo it. */
@@ -31,15 +32,15 @@ static allot_status read_used(compact_state *state, allot_heap *heap, compact_ar
     compact_block block = {.area = state->area_count,
                            .offset = range_offset(segment->space, range),
                            .size = range_size(segment->space, range)};
-    if (owner != ALLOT_NONE) {
-        const heap_block *const held = heap_block_at(heap, owner);
-        const uint64_t lead = heap_block_lead(heap, held->align);
-        block.align = held->align > state->granule ? held->align : state->granule;
-        block.requested = held->requested;
-        block.is_movable = alloti_compact_can_move(held) && held->align <= ALIGN_MAX &&
-                           held->address == area->address + block.offset + lead &&
-                           space_can_take(segment->space);
-        block.handle = alloti_block_handle(heap, owner);
+    heap_sight seen;
+    if (owner != ALLOT_NONE && space_can_take(segment->space) &&
+        alloti_compact_can_move(heap_block_at(heap, owner)) &&
+        alloti_block_look(heap, owner, &seen) && seen.like.align <= ALIGN_MAX &&
+        seen.address == area->address + block.offset + seen.like.lead) {
+        block.is_movable = true;
+        block.align = seen.like.align;
+        block.requested = seen.like.request.size;
+        block.handle = seen.handle;
     }
     *(block.is_movable ? &area->size_movable : &area->size_fixed) += block.size;
     return add_block(state, &block);

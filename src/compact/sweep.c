@@ -185,11 +185,10 @@ static allot_status give_back(allot_heap *heap, const heap_ask *ask)
 }
 
 /** A place below in the segment. ALLOT_STATUS_FRAGMENTED and the like if there is none. */
-static allot_status place_lower(allot_heap *heap, const compact_sweep *sweep,
-                                const heap_block *block, heap_ask *ask)
+static allot_status place_lower(allot_heap *heap, const compact_sweep *sweep, heap_ask *ask)
 {
     const heap_segment *const segment = &heap->segments[sweep->segment];
-    const uint64_t offset = range_offset(segment->space, block->range);
+    const uint64_t offset = range_offset(segment->space, ask->range.id);
     if ((segment->address & (ask->align - 1)) != 0) {
         return ALLOT_STATUS_FRAGMENTED;
     }
@@ -221,50 +220,41 @@ static allot_status place_elsewhere(allot_heap *heap, const compact_sweep *sweep
     return ALLOT_STATUS_FRAGMENTED;
 }
 
+/** A place for a block; ALLOT_STATUS_FRAGMENTED and the like if there is none. */
+static allot_status place(allot_heap *heap, compact_sweep *sweep, heap_ask *ask)
+{
+    return sweep->is_downward ? place_lower(heap, sweep, ask) : place_elsewhere(heap, sweep, ask);
+}
+
 /** Move a block if there is a place for it. */
-static allot_status move_block(allot_heap *heap, compact_sweep *sweep, uint32_t index,
+static allot_status move_block(allot_heap *heap, compact_sweep *sweep, const heap_sight *seen,
                                sweep_piece *piece)
 {
-    heap_block *const block = heap_block_at(heap, index);
-    const allot_handle handle = sweep->batch[sweep->at];
+    heap_ask ask = seen->like;
     uint32_t ghost = 0;
-    if (block->size > piece->bytes_max) {
-        piece->is_over = true;
-        return ALLOT_STATUS_OK;
-    }
     allot_status status = alloti_block_take(heap, &ghost);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    heap_ask ask = alloti_ask_like(heap, index, block->requested);
-    ask.arena = block->arena;
-    ask.size = block->size;
-    ask.align = block->align > heap->options.granule ? block->align : heap->options.granule;
-    ask.lead = heap_block_lead(heap, block->align);
-    status = sweep->is_downward ? place_lower(heap, sweep, block, &ask)
-                                : place_elsewhere(heap, sweep, &ask);
+    status = place(heap, sweep, &ask);
     if (status != ALLOT_STATUS_OK) {
         alloti_block_put(heap, ghost);
-        if (!heap_is_no_room(status)) {
-            return status;
-        }
-        if (!sweep->is_downward) {
+        if (heap_is_no_room(status) && !sweep->is_downward) {
             leave_segment(sweep); /* it cannot be emptied after all */
         }
-        return ALLOT_STATUS_OK;
+        return heap_is_no_room(status) ? ALLOT_STATUS_OK : status;
     }
     const uint64_t to = heap->segments[ask.segment].address + ask.range.offset;
-    const uint64_t cost = alloti_plan_cost_ns(&heap->info, block->address, to, block->requested);
+    const uint64_t cost = alloti_plan_cost_ns(&heap->info, seen->address, to, ask.request.size);
     if (cost > piece->time_max_ns) {
         piece->is_over = true;
         alloti_block_put(heap, ghost);
         return give_back(heap, &ask);
     }
-    const uint64_t size = block->size;
-    status = alloti_block_carry(heap, handle, ghost, &ask);
+    status = alloti_block_carry(heap, seen->handle, ghost, &ask);
     if (status == ALLOT_STATUS_OK) {
         piece->moved = 1;
-        piece->bytes = size;
+        piece->bytes = ask.size;
     } else if (alloti_compact_is_changed(status)) {
         piece->skipped = 1;
         status = ALLOT_STATUS_OK;
@@ -276,12 +266,15 @@ static allot_status move_block(allot_heap *heap, compact_sweep *sweep, uint32_t 
 static allot_status move_next(allot_heap *heap, compact_sweep *sweep, sweep_piece *piece)
 {
     uint32_t index = 0;
+    heap_sight seen;
     const heap_block *const block = block_in(heap, sweep, sweep->batch[sweep->at], &index);
     allot_status status = ALLOT_STATUS_OK;
-    if (block == NULL || !alloti_compact_can_move(block)) {
+    if (block == NULL || !alloti_block_look(heap, index, &seen)) {
         piece->skipped = block != NULL;
+    } else if (seen.like.size > piece->bytes_max) {
+        piece->is_over = true;
     } else {
-        status = move_block(heap, sweep, index, piece);
+        status = move_block(heap, sweep, &seen, piece);
     }
     sweep->at += piece->is_over || sweep->count == 0 ? 0 : 1; /* none: the segment was left */
     return status;

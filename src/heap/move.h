@@ -8,6 +8,20 @@
 /** A request for a place like a block's own, of another size. Under the lock. */
 heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size);
 
+/** A block as it was at one moment: where it is, and a request for a place like its own. */
+typedef struct heap_sight {
+    allot_handle handle;
+    uint64_t address; /**< What the caller sees. */
+    heap_ask like;    /**< Its segment and range are where the block is. */
+} heap_sight;
+
+/**
+ * Look at a block that can be moved; false if it cannot: it is no handle, pinned, used by other
+ * streams, or in memory of another stream. Under the lock. Only what is seen so is known: what else
+ * is read of a block may be written at the same time, by a thread that it is handed out to.
+ */
+bool alloti_block_look(allot_heap *heap, uint32_t index, heap_sight *out);
+
 /**
  * Bring the bytes of the block that a handle names to the range of `ask`, from alloti_ask_like(),
  * on the block's stream, and free what it had in the order of the streams that used it. Under the

@@ -160,6 +160,29 @@ heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size)
                       .fresh = ALLOT_NONE};
 }
 
+bool alloti_block_look(allot_heap *heap, uint32_t index, heap_sight *out)
+{
+    heap_block *const block = heap_block_at(heap, index);
+    const uint64_t granule = heap->options.granule;
+    if (!alloti_block_begin_move(block)) {
+        return false;
+    }
+    const bool can_move = block->is_home && block->uses == ALLOT_NONE;
+    if (can_move) {
+        *out = (heap_sight){.handle = alloti_block_handle(heap, index),
+                            .address = block->address,
+                            .like = alloti_ask_like(heap, index, block->requested)};
+        out->like.size = block->size;
+        out->like.align = block->align > granule ? block->align : granule;
+        out->like.lead = heap_block_lead(heap, block->align);
+        out->like.arena = block->arena;
+        out->like.segment = block->segment;
+        out->like.range.id = block->range;
+    }
+    alloti_block_end_move(block);
+    return can_move;
+}
+
 allot_status alloti_block_carry(allot_heap *heap, allot_handle handle, uint32_t ghost,
                                 const heap_ask *ask)
 {
