@@ -89,7 +89,7 @@ static allot_status serve(alloti_heap_model *self, const allot_request *request,
     }
     self->blocks[slot] =
         (alloti_heap_block){.name = name, .size = self->model.stats.allocated - allocated};
-    return self->compacts == ALLOTI_HEAP_COMPACT_AUTO ? alloti_heap_compact_auto(self) : status;
+    return alloti_heap_keep_small(self);
 }
 
 allot_status alloti_heap_model_alloc(alloti_model *model, uint64_t size, uint64_t stream,

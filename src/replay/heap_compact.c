@@ -35,21 +35,19 @@ allot_status alloti_heap_note_compaction(alloti_heap_model *self, const alloti_m
     return note(self, before, NULL);
 }
 
-/** Make the moves of a plan, and give back what has become free. */
+/* ---- at once ---- */
+
 static allot_status run_plan(alloti_heap_model *self, const allot_compact_plan *plan)
 {
     const alloti_model_stats before = self->model.stats;
     allot_compact_forecast forecast;
     allot_compact_plan_get_forecast(plan, &forecast);
-    allot_status status = allot_compact_plan_run(self->heap, plan, NULL, NULL);
-    if (status == ALLOT_STATUS_OK) {
-        status = allot_heap_trim(self->heap, 0, NULL);
-    }
+    const allot_status status = allot_compact_plan_run(self->heap, plan, NULL, NULL);
     alloti_heap_note(self);
     return status == ALLOT_STATUS_OK ? note(self, &before, &forecast) : status;
 }
 
-/** The same for the whole heap, if its benefit is at least so much. */
+/** Compact the whole heap if the benefit is at least so much. */
 static allot_status pack(alloti_heap_model *self, int64_t benefit_min)
 {
     allot_compact_plan *plan = NULL;
@@ -66,10 +64,52 @@ static allot_status pack(alloti_heap_model *self, int64_t benefit_min)
     return status;
 }
 
+/** Give back what is free. */
+static allot_status trim(alloti_heap_model *self)
+{
+    const allot_status status = allot_heap_trim(self->heap, 0, NULL);
+    alloti_heap_note(self);
+    self->free_settled = self->model.stats.reserved - self->model.stats.active;
+    return status;
+}
+
 allot_status alloti_heap_compact_all(alloti_heap_model *self)
 {
-    return pack(self, INT64_MIN);
+    const allot_status status = pack(self, INT64_MIN);
+    return status == ALLOT_STATUS_OK ? trim(self) : status;
 }
+
+/* ---- in steps ---- */
+
+static allot_status make_step(alloti_heap_model *self)
+{
+    const alloti_model_stats before = self->model.stats;
+    const allot_compactor_budget budget = {.struct_size = sizeof budget, .bytes = self->step};
+    allot_compactor_step_report report = {0};
+    allot_status status = allot_compactor_step(self->compactor, &budget, &report);
+    alloti_heap_note(self);
+    if (status == ALLOT_STATUS_OK) {
+        status = note(self, &before, NULL);
+    }
+    self->is_stepping = report.tasks_left != 0;
+    return status == ALLOT_STATUS_OK && !self->is_stepping ? trim(self) : status;
+}
+
+static allot_status begin_steps(alloti_heap_model *self)
+{
+    const allot_compactor_task_options task = {.struct_size = sizeof task,
+                                               .goal = ALLOT_COMPACT_GOAL_FULL};
+    allot_compact_forecast forecast;
+    uint64_t id = 0;
+    allot_status status = allot_compact_estimate(self->heap, NULL, &forecast);
+    if (status == ALLOT_STATUS_OK && forecast.benefit > 0) {
+        status = allot_compactor_add(self->compactor, &task, &id);
+        return status == ALLOT_STATUS_OK ? make_step(self) : status;
+    }
+    return status == ALLOT_STATUS_OK ? trim(self) : status;
+}
+
+/* ---- when ---- */
 
 /** Whether so much is free, and so much more than after the last time, that a look pays. */
 static bool is_due(const alloti_heap_model *self, uint64_t size_free)
@@ -78,17 +118,28 @@ static bool is_due(const alloti_heap_model *self, uint64_t size_free)
     return (double)size_free > limit && (double)size_free > (double)self->free_settled + limit / 2;
 }
 
-allot_status alloti_heap_compact_auto(alloti_heap_model *self)
+static allot_status make_small(alloti_heap_model *self)
+{
+    if (self->compacts == ALLOTI_HEAP_COMPACT_STEPS) {
+        return begin_steps(self);
+    }
+    const allot_status status =
+        self->compacts == ALLOTI_HEAP_COMPACT_AUTO ? pack(self, 1) : ALLOT_STATUS_OK;
+    return status == ALLOT_STATUS_OK ? trim(self) : status;
+}
+
+allot_status alloti_heap_keep_small(alloti_heap_model *self)
 {
     const alloti_model_stats *const stats = &self->model.stats;
     const uint64_t size_free = stats->reserved - stats->active;
+    if (self->compacts != ALLOTI_HEAP_COMPACT_TRIM && self->compacts < ALLOTI_HEAP_COMPACT_AUTO) {
+        return ALLOT_STATUS_OK;
+    }
+    if (self->is_stepping) {
+        return make_step(self);
+    }
     if (size_free < self->free_settled) {
         self->free_settled = size_free;
     }
-    if (!is_due(self, size_free)) {
-        return ALLOT_STATUS_OK;
-    }
-    const allot_status status = pack(self, 1);
-    self->free_settled = stats->reserved - stats->active;
-    return status;
+    return is_due(self, size_free) ? make_small(self) : ALLOT_STATUS_OK;
 }

@@ -30,11 +30,13 @@ static const uint64_t MEMORY_MAX = UINT64_C(32) << 40;
  * addresses that there are. */
 static const uint64_t RESERVE_MAX = UINT64_C(256) << 30;
 static const double THRESHOLD_DEFAULT = 0.25;
+static const uint64_t STEP_DEFAULT = UINT64_C(64) << 20;
 static const char GPU_DEFAULT[] = "a100-80";
 
 static void heap_destroy(alloti_model *model)
 {
     alloti_heap_model *const self = (alloti_heap_model *)model;
+    allot_compactor_destroy(self->compactor);
     allot_heap_destroy(self->heap);
     allot_device_destroy(self->device);
     alloti_map64_fini(&self->stream_numbers);
@@ -44,22 +46,32 @@ static void heap_destroy(alloti_model *model)
     free(self);
 }
 
+static bool has_threshold(const alloti_heap_model *self)
+{
+    return self->compacts == ALLOTI_HEAP_COMPACT_TRIM || self->compacts >= ALLOTI_HEAP_COMPACT_AUTO;
+}
+
 static void heap_describe(const alloti_model *model, char *buffer, size_t size)
 {
     const alloti_heap_model *const self = (const alloti_heap_model *)model;
-    static const char *const COMPACT[] = {"", ",compact=forced", ",compact=full", ",compact=auto"};
+    static const char *const COMPACT[] = {
+        "", ",compact=trim", ",compact=forced", ",compact=full", ",compact=auto", ",compact=steps"};
     char segment[64] = "";
     char threshold[64] = "";
+    char step[64] = "";
     if (self->is_segmented != 0) {
         snprintf(segment, sizeof segment, "segment=%" PRIu64 "MiB,", self->segment >> 20);
     }
-    if (self->compacts == ALLOTI_HEAP_COMPACT_AUTO) {
+    if (has_threshold(self)) {
         snprintf(threshold, sizeof threshold, ",threshold=%g", self->threshold);
     }
-    snprintf(buffer, size, "mode=%s,%sblocks=%s%s%s%s%s",
+    if (self->compacts == ALLOTI_HEAP_COMPACT_STEPS) {
+        snprintf(step, sizeof step, ",step=%" PRIu64 "B", self->step);
+    }
+    snprintf(buffer, size, "mode=%s,%sblocks=%s%s%s%s%s%s",
              self->is_segmented != 0 ? "segments" : "virtual", segment,
              self->is_movable != 0 ? "handles" : "pointers", COMPACT[self->compacts], threshold,
-             strcmp(self->gpu, GPU_DEFAULT) == 0 ? "" : ",gpu=",
+             step, strcmp(self->gpu, GPU_DEFAULT) == 0 ? "" : ",gpu=",
              strcmp(self->gpu, GPU_DEFAULT) == 0 ? "" : self->gpu);
 }
 
@@ -72,8 +84,9 @@ static allot_status heap_empty_cache(alloti_model *model)
 }
 
 #define HEAP_MODEL_ARGUMENT                                                                        \
-    "mode=virtual|segments,segment=SIZE,blocks=pointers|handles,compact=off|forced|full|auto,"     \
-    "threshold=SHARE,gpu=NAME"
+    "mode=virtual|segments,segment=SIZE,blocks=pointers|handles,compact=off|forced|full|auto|"     \
+    "steps,"                                                                                       \
+    "threshold=SHARE,step=SIZE,gpu=NAME"
 
 static const alloti_model_ops OPS[] = {
 #define HEAP_MODEL_OPS(name_, value, spelling)                                                     \
@@ -100,13 +113,14 @@ static allot_status parse(alloti_heap_model *self, const char *argument)
 {
     static const char *const MODES[] = {"virtual", "segments", NULL};
     static const char *const BLOCKS[] = {"pointers", "handles", NULL};
-    static const char *const COMPACT[] = {"off", "forced", "full", "auto", NULL};
+    static const char *const COMPACT[] = {"off", "trim", "forced", "full", "auto", "steps", NULL};
     const alloti_parameter known[] = {
         {"mode", ALLOTI_PARAMETER_CHOICE, &self->is_segmented, MODES},
         {"segment", ALLOTI_PARAMETER_SIZE_SET, &self->segment, NULL},
         {"blocks", ALLOTI_PARAMETER_CHOICE, &self->is_movable, BLOCKS},
         {"compact", ALLOTI_PARAMETER_CHOICE, &self->compacts, COMPACT},
         {"threshold", ALLOTI_PARAMETER_FRACTION, &self->threshold, NULL},
+        {"step", ALLOTI_PARAMETER_SIZE_SET, &self->step, NULL},
         {"gpu", ALLOTI_PARAMETER_TEXT, self->gpu, NULL},
     };
     snprintf(self->gpu, sizeof self->gpu, "%s", GPU_DEFAULT);
@@ -121,13 +135,17 @@ static allot_status parse(alloti_heap_model *self, const char *argument)
     if (self->segment % (UINT64_C(1) << 20) != 0 || self->segment > SEGMENT_MAX) {
         return alloti_fail(ALLOT_STATUS_INVALID, "segment: want a multiple of 1 MiB, up to 1 TiB");
     }
-    if (self->compacts != 0 && self->is_movable == 0) {
+    if (self->compacts >= ALLOTI_HEAP_COMPACT_FORCED && self->is_movable == 0) {
         return alloti_fail(ALLOT_STATUS_INVALID,
                            "compact= needs blocks=handles: pointers stay where they are");
     }
-    if (self->threshold > 0 && self->compacts != ALLOTI_HEAP_COMPACT_AUTO) {
-        return alloti_fail(ALLOT_STATUS_INVALID, "threshold= needs compact=auto");
+    if (self->threshold > 0 && !has_threshold(self)) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "threshold= needs compact=trim, auto or steps");
     }
+    if (self->step > 0 && self->compacts != ALLOTI_HEAP_COMPACT_STEPS) {
+        return alloti_fail(ALLOT_STATUS_INVALID, "step= needs compact=steps");
+    }
+    self->step = self->step > 0 ? self->step : STEP_DEFAULT;
     self->threshold = self->threshold > 0 ? self->threshold : THRESHOLD_DEFAULT;
     self->segment = self->segment == 0 ? SEGMENT_DEFAULT : self->segment;
     return ALLOT_STATUS_OK;
@@ -188,8 +206,19 @@ static allot_status make_heap(alloti_heap_model *self)
         .limit = self->memory};
     const allot_status status = allot_heap_create(self->device, &options, &self->heap);
     self->model.heap = self->heap;
-    return status == ALLOT_STATUS_OK && self->compacts != 0 ? allot_compact_attach(self->heap, NULL)
-                                                            : status;
+    return status;
+}
+
+static allot_status attach_compaction(alloti_heap_model *self)
+{
+    allot_status status = ALLOT_STATUS_OK;
+    if (self->compacts >= ALLOTI_HEAP_COMPACT_FORCED) {
+        status = allot_compact_attach(self->heap, NULL);
+    }
+    if (status == ALLOT_STATUS_OK && self->compacts == ALLOTI_HEAP_COMPACT_STEPS) {
+        status = allot_compactor_create(self->heap, NULL, &self->compactor);
+    }
+    return status;
 }
 
 static allot_status make(allot_space_strategy strategy, const char *argument,
@@ -209,6 +238,9 @@ static allot_status make(allot_space_strategy strategy, const char *argument,
     }
     if (status == ALLOT_STATUS_OK) {
         status = make_heap(self);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        status = attach_compaction(self);
     }
     if (status == ALLOT_STATUS_OK) {
         status = make_pools(self, params);

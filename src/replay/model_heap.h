@@ -7,7 +7,7 @@
 #ifndef ALLOTI_REPLAY_MODEL_HEAP_H
 #define ALLOTI_REPLAY_MODEL_HEAP_H
 
-#include <allot/compact.h>
+#include <allot/compactor.h>
 
 #include "core/map64.h"
 #include "core/parameters.h"
@@ -16,9 +16,11 @@
 /** When the heap compacts: the values of compact=. */
 enum {
     ALLOTI_HEAP_COMPACT_OFF,
+    ALLOTI_HEAP_COMPACT_TRIM,   /**< Never; free memory goes back when AUTO would compact. */
     ALLOTI_HEAP_COMPACT_FORCED, /**< Where a request would not fit otherwise: the heap's ladder. */
     ALLOTI_HEAP_COMPACT_FULL,   /**< That, and the whole heap where it still does not. */
-    ALLOTI_HEAP_COMPACT_AUTO,   /**< That, and where too large a share is free and it pays. */
+    ALLOTI_HEAP_COMPACT_AUTO,   /**< That, and where too large a share is free, if it pays. */
+    ALLOTI_HEAP_COMPACT_STEPS,  /**< As AUTO, so many bytes at each request until it is done. */
 };
 
 /** A block handed out, or a slot for one. */
@@ -35,8 +37,10 @@ typedef struct alloti_heap_model {
     uint32_t is_segmented; /**< Else mode VIRTUAL. */
     uint32_t is_movable;   /**< Blocks are handles, else pointers. */
     uint32_t compacts;     /**< ALLOTI_HEAP_COMPACT_... */
-    double threshold;      /**< AUTO: share of what is held that may be free. */
-    uint64_t free_settled; /**< AUTO: bytes that were free when it was last compacted. */
+    double threshold;      /**< TRIM, AUTO, STEPS: share of what is held that may be free. */
+    uint64_t free_settled; /**< Bytes that were free when it was last compacted. */
+    uint64_t step;         /**< STEPS: bytes to move at a request. */
+    bool is_stepping;      /**< The compactor has a task. */
     uint64_t segment;      /**< Least size of a segment. */
     char gpu[ALLOTI_PARAMETER_TEXT_MAX];
     uint64_t memory; /**< Of the device. */
@@ -44,7 +48,8 @@ typedef struct alloti_heap_model {
     allot_device *device;
     allot_device_info info;
     allot_heap *heap;
-    allot_heap_pool *pools; /**< [pool_count] */
+    allot_compactor *compactor; /**< STEPS; else NULL. */
+    allot_heap_pool *pools;     /**< [pool_count] */
     uint32_t pool_count;
 
     alloti_map64 stream_numbers; /**< Of recorded streams: index in `streams`. */
@@ -70,8 +75,9 @@ void alloti_heap_note(alloti_heap_model *self);
 ALLOT_NODISCARD allot_status alloti_heap_note_compaction(alloti_heap_model *self,
                                                          const alloti_model_stats *before);
 
-/** AUTO: compact the heap if too much of it is free, and more than before, and it pays. */
-ALLOT_NODISCARD allot_status alloti_heap_compact_auto(alloti_heap_model *self);
+/** TRIM, AUTO, STEPS: give back what is free if that is too much, and more than before; the last
+ * two compact first if that pays. */
+ALLOT_NODISCARD allot_status alloti_heap_keep_small(alloti_heap_model *self);
 
 /** Compact the whole heap, and give back what has become free. */
 ALLOT_NODISCARD allot_status alloti_heap_compact_all(alloti_heap_model *self);

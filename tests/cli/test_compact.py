@@ -130,7 +130,7 @@ def test_a_request_fits_after_compaction(tmp_path):
         assert compaction["event"] == 64 + 64 + 1
         assert found["moved_ns"] > 0
     text = run_command("compact", "--simulate", "--limit", "64MiB", file).stdout
-    assert "of 1 requests that failed 0 still do" in text
+    assert "Requests that fail: 1 without it, 0 with it." in text
 
 
 def test_without_a_limit_nothing_is_forced(tmp_path):
@@ -141,8 +141,9 @@ def test_without_a_limit_nothing_is_forced(tmp_path):
 
 def test_training_reserves_less():
     found = compact("--simulate", EXAMPLE)
-    without, with_ = found["without"], found["with"]
-    assert with_["reserved_peak"] < 0.6 * without["reserved_peak"]
+    without, with_, trimmed = found["without"], found["with"], found["trimmed"]
+    assert with_["reserved_peak"] <= trimmed["reserved_peak"] < 0.6 * without["reserved_peak"]
+    assert trimmed["compactions"] == [] and trimmed["moved_bytes"] == 0
     assert with_["active_peak"] == without["active_peak"] <= with_["reserved_peak"]
     assert with_["in_pieces_mean"] < without["in_pieces_mean"]
     events = [[sample["event"] for sample in run["timeline"]] for run in (without, with_)]
@@ -154,20 +155,32 @@ def test_training_reserves_less():
     assert replayed["replays"][0]["copied_bytes"] == with_["moved_bytes"]
 
 
-def test_two_runs_say_the_same():
-    arguments = ("compact", "--simulate", "--limit", "10GiB", EXAMPLE)
+@pytest.mark.parametrize("when", ["auto", "steps"])
+def test_two_runs_say_the_same(when):
+    arguments = ("compact", "--simulate", "--when", when, "--limit", "10GiB", EXAMPLE)
     assert run_command(*arguments).stdout == run_command(*arguments).stdout
 
 
 @pytest.mark.parametrize("options", [
     ("--mode", "virtual"), ("--strategy", "best-fit"), ("--strategy", "buddy"),
     ("--strategy", "adaptive", "--mode", "virtual", "--threshold", "5"), ("--when", "full"),
+    ("--when", "steps"), ("--when", "steps", "--step", "50us", "--threshold", "10"),
 ])
 def test_every_kind_of_heap_is_simulated(options):
     found = compact("--simulate", *options, EXAMPLE)
     assert found["with"]["oom_count"] == 0
     text = run_command("compact", "--simulate", *options, EXAMPLE).stdout
     assert "peak reserved" in text and "memory after event" in text
+
+
+def test_a_step_moves_no_more_than_its_time_allows():
+    found = compact("--simulate", "--when", "steps", "--step", "1ms", "--copy-rate", "20GiB", EXAMPLE)
+    steps = found["with"]["compactions"]
+    budget = 20 * (1 << 30) // 1000 + 1
+    assert len(steps) > 10
+    # A block that is larger than a step moves alone.
+    assert all(step["moved_bytes"] <= budget or step["moves"] == 1 for step in steps)
+    assert found["copy_bytes_per_s"] == 20 << 30
 
 
 def test_a_state_is_shown_where_there_is_no_history(halves):
@@ -186,8 +199,13 @@ def test_output_goes_to_a_file(tmp_path, halves):
     (["--limit", "1GiB"], "--limit is for --simulate"),
     (["--when", "full"], "--when is for --simulate"),
     (["--simulate", "--at", "oom"], "--at is for one moment"),
-    (["--simulate", "--when", "full", "--threshold", "10"], "--threshold is for --when auto"),
-    (["--simulate", "--when", "often"], "--when often: want one of auto|full|forced"),
+    (["--simulate", "--when", "full", "--threshold", "10"], "--threshold is for --when auto and steps"),
+    (["--simulate", "--step", "1ms"], "--step is for --when steps"),
+    (["--simulate", "--when", "steps", "--step", "1"], "--step 1: want a time above 0"),
+    (["--simulate", "--when", "steps", "--step", "-1ms"], "--step -1ms: want a time above 0"),
+    (["--simulate", "--when", "steps", "--step", "0s"], "--step 0s: want a time above 0"),
+    (["--simulate", "--when", "steps", "--step", "1e400s"], "want a time above 0"),
+    (["--simulate", "--when", "often"], "--when often: want one of auto|steps|full|forced"),
     (["--simulate", "--when", ""], "--when : want one of"),
     (["--simulate", "--mode", "vm"], "--mode vm: want one of segments|virtual"),
     (["--simulate", "--threshold", "0"], "above 0, up to 100"),
@@ -203,3 +221,26 @@ def test_files_of_other_allocators_have_states_too(data):
     for name in ("u1_umpire_replay.json", "v1_vma_dump.json", "a5_state_16gib_kv.pickle"):
         found = compact(data(f"snapshots/{name}"))
         assert found["after"]["reserved"] <= found["before"]["reserved"]
+
+
+def test_memory_of_unknown_places_is_told(tmp_path):
+    entries = [{"action": "alloc", "addr": (1 + i) << 30, "size": MIB, "stream": 0} for i in range(3)]
+    path = tmp_path / "lost.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [entries]}))
+    assert "no segments are known" in run_command("compact", path, code=5).stderr
+
+
+def test_more_memory_than_there_is_is_refused(tmp_path):
+    path = state_only(tmp_path / "vast.pickle", [1])
+    snapshot = pickle.loads(path.read_bytes())
+    segment = snapshot["segments"][0]
+    segment["total_size"] = segment["blocks"][0]["size"] = 1 << 46
+    path.write_bytes(pickle.dumps(snapshot))
+    assert "more memory than any device has" in run_command("compact", path, code=3).stderr
+
+
+def test_a_page_is_written(tmp_path, halves):
+    for name, arguments in (("state", [halves]), ("trace", ["--simulate", EXAMPLE])):
+        page = tmp_path / f"{name}.html"
+        run_command("compact", "--html", page, *arguments)
+        assert page.read_text().startswith("<!DOCTYPE html>") and page.stat().st_size > 30_000

@@ -147,8 +147,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         replay(requests, "space:first-fit", limit);
         replay(requests, "space:tiered:streams=apart", limit);
         replay(requests, "space:buddy:mode=segments,segment=2MiB", limit);
-        replay(requests, "heap:best-fit:blocks=handles,compact=full", limit);
-        replay(requests, "heap:first-fit:mode=segments,segment=2MiB,blocks=handles,compact=forced",
+        replay(requests, "heap:best-fit:blocks=handles,compact=auto", limit);
+        replay(requests,
+               "heap:first-fit:mode=segments,segment=2MiB,blocks=handles,compact=steps,step=1MiB",
                limit);
         replay(requests, "heap:adaptive", 0);
     }

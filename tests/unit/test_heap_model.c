@@ -221,11 +221,46 @@ static void a_heap_that_is_half_empty_is_packed_if_that_pays(void)
     REQUIRE(s.model->compaction_count == 1);
     const allot_replay_compaction *const compaction = &s.model->compactions[0];
     CHECK_EQ(compaction->reserved_before, MIB(32));
-    CHECK_EQ(compaction->reserved_after, MIB(24));
+    CHECK_EQ(compaction->reserved_after, MIB(32)); /* what it emptied goes back after it */
     CHECK_EQ(compaction->largest_before, MIB(2));
     CHECK(compaction->largest_after >= MIB(6));
     give(&s, take(&s, MIB(2)));
     CHECK_EQ(s.model->compaction_count, 1); /* no more is free than then */
+    close_scene(&s);
+}
+
+static void steps_do_the_same_over_several_requests(void)
+{
+    scene s =
+        open_scene("first-fit" SEGMENTS ",blocks=handles,compact=steps,threshold=0.4,step=2MiB", 0);
+    REQUIRE_OK(s.status);
+    scatter(&s, 4);
+    uint32_t requests = 0;
+    while (reserved(&s) == MIB(32) && requests < 20) {
+        give(&s, take(&s, MIB(1)));
+        requests++;
+    }
+    CHECK(requests > 1 && requests < 20);
+    CHECK_EQ(reserved(&s), MIB(24));
+    REQUIRE(s.model->compaction_count > 1);
+    for (uint32_t i = 0; i < s.model->compaction_count; i++) {
+        CHECK(s.model->compactions[i].copy_bytes <= MIB(2));
+    }
+    close_scene(&s);
+}
+
+static void free_segments_go_back_without_compaction_too(void)
+{
+    scene s = open_scene("first-fit" SEGMENTS ",compact=trim,threshold=0.4", 0);
+    REQUIRE_OK(s.status);
+    const uint64_t a = take(&s, MIB(8));
+    const uint64_t b = take(&s, MIB(8));
+    give(&s, a);
+    give(&s, b);
+    CHECK_EQ(reserved(&s), MIB(16));
+    take(&s, MIB(1));
+    CHECK_EQ(reserved(&s), MIB(8));
+    CHECK_EQ(s.model->compaction_count, 0);
     close_scene(&s);
 }
 
@@ -295,6 +330,10 @@ static void models_have_a_canonical_name(void)
          "mode=virtual,blocks=handles,compact=full,gpu=rtx4090"},
         {"tlsf:compact=auto,blocks=handles", "heap:tlsf",
          "mode=virtual,blocks=handles,compact=auto,threshold=0.25"},
+        {"tlsf:compact=steps,step=1MiB,threshold=0.5,blocks=handles", "heap:tlsf",
+         "mode=virtual,blocks=handles,compact=steps,threshold=0.5,step=1048576B"},
+        {"tlsf:compact=trim", "heap:tlsf",
+         "mode=virtual,blocks=pointers,compact=trim,threshold=0.25"},
         {"best-fit:compact=forced,blocks=handles", "heap:best-fit",
          "mode=virtual,blocks=handles,compact=forced"},
     };
@@ -321,7 +360,8 @@ static void wrong_arguments_are_named(void)
         {"tlsf:segment=64MiB", "needs mode=segments"},
         {"tlsf:mode=segments,segment=1000", "multiple of 1 MiB"},
         {"tlsf:compact=full", "needs blocks=handles"},
-        {"tlsf:blocks=handles,compact=full,threshold=0.5", "threshold= needs compact=auto"},
+        {"tlsf:blocks=handles,compact=full,threshold=0.5", "threshold= needs compact=trim"},
+        {"tlsf:blocks=handles,compact=auto,step=1MiB", "step= needs compact=steps"},
         {"tlsf:gpu=abacus", "no GPU profile \"abacus\""},
         {"tlsf:blocks=maybe", "want one of pointers, handles"},
     };
@@ -387,6 +427,8 @@ static const check_test TESTS[] = {
     TEST(handles_make_room_when_they_are_asked_to),
     TEST(a_whole_heap_is_packed_for_a_segment_of_another_size),
     TEST(a_heap_that_is_half_empty_is_packed_if_that_pays),
+    TEST(steps_do_the_same_over_several_requests),
+    TEST(free_segments_go_back_without_compaction_too),
     TEST(a_block_that_another_stream_uses_is_not_moved),
     TEST(streams_share_what_is_idle),
     TEST(private_pools_are_apart_unless_they_are_shared),

@@ -99,3 +99,28 @@ cli_exit cli_read_percent(const char *option, const char *text, double *out)
     *out = value;
     return CLI_OK;
 }
+
+cli_exit cli_read_time(const char *option, const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } UNITS[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    if (text == NULL) {
+        return CLI_OK;
+    }
+    const size_t digits = strspn(text, "0123456789.");
+    char number[32] = "";
+    double value = 0;
+    if (digits < sizeof number) {
+        memcpy(number, text, digits);
+    }
+    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0] && read_decimal(number, &value); i++) {
+        const double ns = value * UNITS[i].ns;
+        if (strcmp(text + digits, UNITS[i].unit) == 0 && ns >= 1 && ns < 1e18) {
+            *out = (uint64_t)ns;
+            return CLI_OK;
+        }
+    }
+    return cli_usage("%s %s: want a time above 0 such as 1ms, 500us or 0.5s", option, text);
+}

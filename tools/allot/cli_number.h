@@ -26,4 +26,7 @@ cli_exit cli_read_fraction(const char *text, const char *limit, double *out);
 /** A number of percent from 0 to 1,000,000. */
 cli_exit cli_read_percent(const char *option, const char *text, double *out);
 
+/** A length of time above 0 with its unit, such as 1ms or 0.5s, as nanoseconds. */
+cli_exit cli_read_time(const char *option, const char *text, uint64_t *out);
+
 #endif /* CLI_NUMBER_H */

@@ -22,6 +22,7 @@ static const struct {
     {"SETTINGS", "expandable_segments:True max_split_size_mb: roundup_power2_divisions: "
                  "garbage_collection_threshold:"},
     {"STRATEGY", "first-fit best-fit buddy tlsf tiered adaptive"},
+    {"WHEN", "auto steps full forced"},
 };
 
 static bool is_end(const struct poptOption *option)

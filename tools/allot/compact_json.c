@@ -158,8 +158,7 @@ static void put_worst(yajl_gen json, const compact_simulation *simulation)
     const uint32_t count = compact_worst_samples(simulation, WORST, worst);
     open_array(json, "worst");
     for (uint32_t i = 0; i < count; i++) {
-        const allot_replay_sample *const a =
-            &simulation->results[COMPACT_WITHOUT]->samples[worst[i]];
+        const allot_replay_sample *const a = &compact_baseline(simulation)->samples[worst[i]];
         yajl_gen_map_open(json);
         dryrun_put_number(json, "event", a->event);
         dryrun_put_number(json, "free", compact_free(a));
@@ -188,6 +187,11 @@ cli_exit compact_put_simulation(const compact_request *request,
     dryrun_put_number(json, "copy_bytes_per_s", simulation->copy_bytes_per_s);
     dryrun_put_number(json, "moved_ns", simulation->copy_ns);
     put_run(json, "without", simulation->results[COMPACT_WITHOUT]);
+    if (simulation->results[COMPACT_TRIM] != NULL) {
+        put_run(json, "trimmed", simulation->results[COMPACT_TRIM]);
+    } else {
+        dryrun_put_null(json, "trimmed");
+    }
     put_run(json, "with", simulation->results[COMPACT_WITH]);
     put_worst(json, simulation);
     return close_document(json, out);

@@ -8,7 +8,7 @@
 #include "compaction.h"
 #include "dryrun_words.h"
 
-enum { ROWS_MAX = 128, TEXT_MAX = 256, SENTENCES = 3, SERIES_MAX = 7 };
+enum { ROWS_MAX = 128, TEXT_MAX = 256, SENTENCES = 3, SERIES_MAX = 8 };
 
 /** A table being made, with room for its texts. */
 typedef struct table {
@@ -171,24 +171,21 @@ cli_exit compact_page_state(const compact_request *request, const compact_state 
 
 static void tell_figures(book *page, const compact_simulation *s)
 {
-    const allot_replay_result *const a = s->results[COMPACT_WITHOUT];
-    const allot_replay_result *const b = s->results[COMPACT_WITH];
     table *const t = &page->figures;
-    char text[64];
-    char other[64];
-    put_sizes(t, "Peak reserved", a->reserved_peak, b->reserved_peak, "without");
-    put_sizes(t, "Peak in use", a->active_peak, b->active_peak, "without");
-    snprintf(text, sizeof text, "%" PRIu64, b->oom_count);
-    put(t, "Requests that fail", text, "without %" PRIu64, a->oom_count);
-    put_sizes(t, "Free in pieces, mean", compact_mean_stranded(a), compact_mean_stranded(b),
-              "without");
-    snprintf(text, sizeof text, "%" PRIu64, b->driver_alloc_count + b->driver_free_count);
-    put(t, "Driver calls", text, "without %" PRIu64, a->driver_alloc_count + a->driver_free_count);
-    put(t, "Driver time", compact_time_text(b->cost_ns - b->copy_ns, text, sizeof text),
-        "without %s", compact_time_text(a->cost_ns, other, sizeof other));
-    snprintf(text, sizeof text, "%" PRIu32, b->compaction_count);
-    put(t, "Compactions", text, "%s moved", dryrun_size_text(b->copy_bytes));
-    put(t, "Time to move", compact_time_text(s->copy_ns, text, sizeof text), "at %s/s",
+    char text[COMPACT_FIGURE_MAX];
+    char other[COMPACT_FIGURE_MAX];
+    char third[COMPACT_FIGURE_MAX];
+    for (unsigned i = 0; i < COMPACT_FIGURES; i++) {
+        const char *const with = compact_figure_text(i, s->results[COMPACT_WITH], text);
+        const char *const without = compact_figure_text(i, s->results[COMPACT_WITHOUT], other);
+        if (s->results[COMPACT_TRIM] != NULL) {
+            put(t, compact_figure_name(i), with, "giving back alone %s, without %s",
+                compact_figure_text(i, s->results[COMPACT_TRIM], third), without);
+        } else {
+            put(t, compact_figure_name(i), with, "without %s", without);
+        }
+    }
+    put(t, "time to move them", compact_time_text(s->copy_ns, text, sizeof text), "at %s/s",
         dryrun_size_text(s->copy_bytes_per_s));
     page->tables[0].title = "With compaction";
     page->tables[0].is_first = true;
@@ -278,25 +275,29 @@ static void tell_series(book *page, const compact_simulation *s)
     add_series(page, "allocated", a, allocated_of);
     add_series(page, "reserved without compaction", a, reserved_of);
     add_series(page, "reserved with compaction", b, reserved_of);
-    add_series(page, "largest free without", a, largest_of);
+    if (s->results[COMPACT_TRIM] != NULL) {
+        add_series(page, "reserved giving back alone", s->results[COMPACT_TRIM], reserved_of);
+    }
+    const allot_replay_result *const baseline = compact_baseline(s);
+    add_series(page, "largest free without", baseline, largest_of);
     add_series(page, "largest free with", b, largest_of);
-    add_series(page, "free in pieces without", a, compact_stranded);
+    add_series(page, "free in pieces without", baseline, compact_stranded);
     add_series(page, "free in pieces with", b, compact_stranded);
     page->story.series_title = "Memory of the heap";
 }
 
 static void tell_simulation(book *page, const compact_simulation *s)
 {
-    const allot_replay_result *const a = s->results[COMPACT_WITHOUT];
+    const allot_replay_result *const a = compact_baseline(s);
     const allot_replay_result *const b = s->results[COMPACT_WITH];
     char text[64];
     char time[32];
-    page->story.level = b->oom_count != 0                     ? "bad"
-                        : b->reserved_peak < a->reserved_peak ? "good"
-                                                              : "info";
-    snprintf(page->headline, TEXT_MAX, "Compaction changes the peak by %s, for %s of copies",
+    page->story.level =
+        b->oom_count < a->oom_count || b->reserved_peak < a->reserved_peak ? "good" : "info";
+    snprintf(page->headline, TEXT_MAX, "Compaction changes the peak by %s%s, for %s of copies",
              compact_change_text(compact_difference(b->reserved_peak, a->reserved_peak), text,
                                  sizeof text),
+             a == s->results[COMPACT_TRIM] ? " beyond giving back" : "",
              compact_time_text(s->copy_ns, time, sizeof time));
     if (a->oom_count != 0 || b->oom_count != 0) {
         say(page, "%" PRIu64 " requests fail without it, %" PRIu64 " with it.", a->oom_count,
@@ -307,9 +308,11 @@ static void tell_simulation(book *page, const compact_simulation *s)
     tell_figures(page, s);
     tell_compactions(page, b);
     tell_series(page, s);
-    page->maps[0] = map_of("Memory without compaction", &s->maps[COMPACT_WITHOUT]);
-    page->maps[1] = map_of("The same moment with compaction", &s->maps[COMPACT_WITH]);
-    page->event = a->sample_count == 0 ? ALLOT_NONE : (uint32_t)a->samples[s->worst].event;
+    page->maps[0] = map_of(a == s->results[COMPACT_TRIM] ? "Memory with giving back alone"
+                                                         : "Memory without compaction",
+                           &s->maps[0]);
+    page->maps[1] = map_of("The same moment with compaction", &s->maps[1]);
+    page->event = b->sample_count == 0 ? ALLOT_NONE : (uint32_t)b->samples[s->worst].event;
 }
 
 cli_exit compact_page_simulation(const compact_request *request,

@@ -1,25 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace through a heap, without and with compaction. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compaction.h"
+#include "dryrun_words.h"
 
-enum { MODEL_MAX = 256 };
+enum {
+    MODEL_MAX = 256,
+    SAMPLES = 1000, /**< Points of the timelines. */
+};
+
+/** compact= of a way; "" for none. */
+static const char *compact_of(const compact_request *request, compact_way way)
+{
+    return way == COMPACT_WITH ? request->when : way == COMPACT_TRIM ? "trim" : "";
+}
+
+/** Whether too much free memory is something that the heap looks for. */
+static bool looks_at_free(const compact_request *request)
+{
+    return strcmp(request->when, "auto") == 0 || strcmp(request->when, "steps") == 0;
+}
+
+static void add(char *model, const char *key, const char *value)
+{
+    const size_t length = strlen(model);
+    snprintf(model + length, MODEL_MAX - length, ",%s=%s", key, value);
+}
 
 /** The model of a run. */
-static void name_model(const compact_request *request, compact_way way, char *out)
+static void name_model(const compact_request *request, compact_way way, uint64_t step, char *model)
 {
-    char compacts[64] = "";
-    if (way == COMPACT_WITH) {
-        snprintf(compacts, sizeof compacts, ",compact=%s", request->when);
+    char text[32];
+    const char *const compacts = compact_of(request, way);
+    snprintf(model, MODEL_MAX, "heap:%s:mode=%s,blocks=handles,gpu=%s", request->strategy,
+             request->is_virtual ? "virtual" : "segments", request->gpu);
+    if (*compacts != '\0') {
+        add(model, "compact", compacts);
     }
-    if (way == COMPACT_WITH && request->threshold > 0) {
-        const size_t length = strlen(compacts);
-        snprintf(compacts + length, sizeof compacts - length, ",threshold=%g", request->threshold);
+    if (*compacts != '\0' && request->threshold > 0) {
+        snprintf(text, sizeof text, "%g", request->threshold);
+        add(model, "threshold", text);
     }
-    snprintf(out, MODEL_MAX, "heap:%s:mode=%s,blocks=handles,gpu=%s%s", request->strategy,
-             request->is_virtual ? "virtual" : "segments", request->gpu, compacts);
+    if (strcmp(compacts, "steps") == 0 && step != 0) {
+        snprintf(text, sizeof text, "%" PRIu64 "B", step);
+        add(model, "step", text);
+    }
 }
 
 /** Waits for a moment of a run. */
@@ -40,17 +68,25 @@ static bool look(void *context, allot_heap *heap, uint64_t event)
     return false;
 }
 
-static allot_status run(const compact_request *request, const allot_requests *requests,
-                        compact_way way, uint32_t samples, heap_watch *watch,
+/** Bytes that can be copied in the time of a step; 0: the model's own. */
+static uint64_t bytes_of_step(const compact_simulation *s, const compact_request *request)
+{
+    const double bytes = (double)request->step_ns / 1e9 * (double)s->copy_bytes_per_s;
+    const double most = (double)(UINT64_C(1) << 45);
+    return request->step_ns == 0 ? 0 : 1 + (uint64_t)(bytes < most ? bytes : most);
+}
+
+static allot_status run(const compact_simulation *s, const compact_request *request,
+                        const allot_requests *requests, compact_way way, heap_watch *watch,
                         allot_replay_result **out)
 {
     char model[MODEL_MAX];
-    name_model(request, way, model);
+    name_model(request, way, bytes_of_step(s, request), model);
     const allot_replay_options options = {.struct_size = sizeof options,
                                           .model = model,
                                           .limit = request->limit,
                                           .continue_after_oom = true,
-                                          .sample_count = samples,
+                                          .sample_count = watch != NULL ? 0 : SAMPLES,
                                           .progress = cli_progress,
                                           .on_heap = watch != NULL ? look : NULL,
                                           .on_heap_context = watch};
@@ -64,7 +100,7 @@ static allot_status run(const compact_request *request, const allot_requests *re
 /** Sample at which compaction saves most. */
 static uint32_t find_worst(const compact_simulation *s)
 {
-    const allot_replay_result *const without = s->results[COMPACT_WITHOUT];
+    const allot_replay_result *const without = compact_baseline(s);
     const allot_replay_result *const with = s->results[COMPACT_WITH];
     uint32_t best = 0;
     uint64_t saved = 0;
@@ -81,29 +117,32 @@ static uint32_t find_worst(const compact_simulation *s)
     return saved != 0 ? best : peak;
 }
 
-/** Draw both runs at the moment: they are repeated up to there. */
+/** Draw a run at the moment: it is repeated up to there. */
+static allot_status draw_map(compact_simulation *s, const compact_request *request,
+                             const allot_requests *requests, compact_way way, compact_map *map)
+{
+    heap_watch w = {.event = s->results[way]->samples[s->worst].event, .map = map};
+    allot_replay_result *again = NULL;
+    const allot_status status = run(s, request, requests, way, &w, &again);
+    allot_replay_result_destroy(again);
+    return status == ALLOT_STATUS_CANCELLED ? w.status : status;
+}
+
 static allot_status draw_maps(compact_simulation *s, const compact_request *request,
                               const allot_requests *requests)
 {
-    const allot_replay_result *const without = s->results[COMPACT_WITHOUT];
-    allot_status status = ALLOT_STATUS_OK;
-    if (without->sample_count == 0) {
-        return status;
+    if (s->results[COMPACT_WITH]->sample_count == 0) {
+        return ALLOT_STATUS_OK;
     }
-    for (int way = 0; way < COMPACT_WAYS && status == ALLOT_STATUS_OK; way++) {
-        heap_watch w = {.event = without->samples[s->worst].event, .map = &s->maps[way]};
-        allot_replay_result *again = NULL;
-        status = run(request, requests, (compact_way)way, 0, &w, &again);
-        allot_replay_result_destroy(again);
-        if (w.status != ALLOT_STATUS_OK || status == ALLOT_STATUS_CANCELLED) {
-            status = w.status;
-        }
-    }
-    return status;
+    const allot_status status =
+        draw_map(s, request, requests, compact_baseline_way(s), &s->maps[0]);
+    return status == ALLOT_STATUS_OK ? draw_map(s, request, requests, COMPACT_WITH, &s->maps[1])
+                                     : status;
 }
 
 /* ---- all of it ---- */
 
+/** How fast the card copies. */
 static allot_status find_rate(compact_simulation *s, const compact_request *request)
 {
     allot_device *device = NULL;
@@ -111,40 +150,48 @@ static allot_status find_rate(compact_simulation *s, const compact_request *requ
     char text[ALLOT_GPU_NAME_MAX + 32];
     snprintf(text, sizeof text, "simulated,gpu:%s", request->gpu);
     const allot_status status = allot_device_open(text, &device);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
+    if (status == ALLOT_STATUS_OK) {
+        allot_device_get_info(device, &info);
+        allot_device_destroy(device);
+        s->copy_bytes_per_s = request->copy_rate != 0 ? request->copy_rate : info.copy_bytes_per_s;
+        s->copy_latency_ns = info.copy_latency_ns;
     }
-    allot_device_get_info(device, &info);
-    allot_device_destroy(device);
-    const allot_replay_result *const with = s->results[COMPACT_WITH];
-    s->copy_bytes_per_s = info.copy_bytes_per_s;
-    s->copy_ns = with->copy_ns;
-    if (request->copy_rate != 0) {
-        s->copy_bytes_per_s = request->copy_rate;
-        s->copy_ns = (uint64_t)((double)with->copy_bytes / (double)request->copy_rate * 1e9);
-        for (uint32_t i = 0; i < with->compaction_count; i++) {
-            s->copy_ns += with->compactions[i].copy_count * info.copy_latency_ns;
+    return status;
+}
+
+static uint64_t time_of_copies(const compact_simulation *s, const allot_replay_result *result)
+{
+    const double ns = (double)result->copy_bytes / (double)s->copy_bytes_per_s * 1e9;
+    uint64_t sum = ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
+    for (uint32_t i = 0; i < result->compaction_count; i++) {
+        sum += result->compactions[i].copy_count * s->copy_latency_ns;
+    }
+    return sum;
+}
+
+static allot_status run_all(compact_simulation *s, const compact_request *request,
+                            const allot_requests *requests)
+{
+    allot_status status = find_rate(s, request);
+    for (int way = 0; way < COMPACT_WAYS && status == ALLOT_STATUS_OK; way++) {
+        if (way != COMPACT_TRIM || looks_at_free(request)) {
+            status = run(s, request, requests, (compact_way)way, NULL, &s->results[way]);
         }
+    }
+    if (status == ALLOT_STATUS_OK) {
+        s->copy_ns = time_of_copies(s, s->results[COMPACT_WITH]);
+        s->worst = find_worst(s);
+        status = draw_maps(s, request, requests);
     }
     return status;
 }
 
 cli_exit compact_simulation_init(compact_simulation *simulation, const compact_request *request,
-                                 const allot_requests *requests, uint32_t samples)
+                                 const allot_requests *requests)
 {
     *simulation = (compact_simulation){0};
     allot_requests_get_info(requests, &simulation->recorded);
-    allot_status status = ALLOT_STATUS_OK;
-    for (int way = 0; way < COMPACT_WAYS && status == ALLOT_STATUS_OK; way++) {
-        status = run(request, requests, (compact_way)way, samples, NULL, &simulation->results[way]);
-    }
-    if (status == ALLOT_STATUS_OK) {
-        status = find_rate(simulation, request);
-    }
-    if (status == ALLOT_STATUS_OK) {
-        simulation->worst = find_worst(simulation);
-        status = draw_maps(simulation, request, requests);
-    }
+    const allot_status status = run_all(simulation, request, requests);
     if (status != ALLOT_STATUS_OK) {
         compact_simulation_fini(simulation);
         return cli_fail(status);
@@ -157,11 +204,58 @@ void compact_simulation_fini(compact_simulation *simulation)
     for (int way = 0; way < COMPACT_WAYS; way++) {
         allot_replay_result_destroy(simulation->results[way]);
         simulation->results[way] = NULL;
-        compact_map_fini(&simulation->maps[way]);
     }
+    compact_map_fini(&simulation->maps[0]);
+    compact_map_fini(&simulation->maps[1]);
 }
 
 /* ---- figures ---- */
+
+const char *compact_way_name(compact_way way)
+{
+    static const char *const NAMES[COMPACT_WAYS] = {"without", "giving back", "compacting"};
+    return NAMES[way];
+}
+
+const char *compact_figure_name(unsigned figure)
+{
+    static const char *const NAMES[] = {
+#define FIGURE_NAME(text, kind, value) text,
+        COMPACT_FIGURE_LIST(FIGURE_NAME)
+#undef FIGURE_NAME
+    };
+    _Static_assert(sizeof NAMES / sizeof NAMES[0] == COMPACT_FIGURES, "as many as there are");
+    return NAMES[figure];
+}
+
+const char *compact_figure_text(unsigned figure, const allot_replay_result *result,
+                                char buffer[COMPACT_FIGURE_MAX])
+{
+    const struct {
+        compact_kind kind;
+        uint64_t value;
+    } figures[] = {
+#define FIGURE_VALUE(text, kind_, value_) {.kind = (kind_), .value = (value_)},
+        COMPACT_FIGURE_LIST(FIGURE_VALUE)
+#undef FIGURE_VALUE
+    };
+    const uint64_t value = figures[figure].value;
+    switch (figures[figure].kind) {
+    case COMPACT_SIZE:
+        snprintf(buffer, COMPACT_FIGURE_MAX, "%s", dryrun_size_text(value));
+        break;
+    case COMPACT_COUNT:
+        snprintf(buffer, COMPACT_FIGURE_MAX, "%" PRIu64, value);
+        break;
+    case COMPACT_PERCENT:
+        snprintf(buffer, COMPACT_FIGURE_MAX, "%" PRIu64 " %%", value);
+        break;
+    case COMPACT_TIME:
+        (void)compact_time_text(value, buffer, COMPACT_FIGURE_MAX);
+        break;
+    }
+    return buffer;
+}
 
 double compact_mean_fragmentation(const allot_replay_result *result)
 {
@@ -194,7 +288,7 @@ static bool is_apart(const uint32_t *chosen, uint32_t count, uint32_t sample, ui
 
 uint32_t compact_worst_samples(const compact_simulation *simulation, uint32_t max, uint32_t *out)
 {
-    const allot_replay_result *const without = simulation->results[COMPACT_WITHOUT];
+    const allot_replay_result *const without = compact_baseline(simulation);
     const uint32_t distance = without->sample_count / 10 + 1;
     uint32_t count = 0;
     while (count < max) {

@@ -258,6 +258,24 @@ static allot_status rebuild(compact_state *state, filling *f, const compact_requ
     return status == ALLOT_STATUS_OK ? compact(state, f, request) : status;
 }
 
+/** Whether there is memory that can be looked at, and how much. */
+static cli_exit check_memory(const filling *f, const compact_request *request,
+                             const compact_state *state, uint64_t *memory)
+{
+    if (f->segment_count == 0 && state->outside_count != 0) {
+        fprintf(stderr,
+                "allot: %s: no segments are known, so that nothing can be said of where memory "
+                "lies\n",
+                request->path);
+        return CLI_UNSUITED;
+    }
+    if (!add_up(f, memory)) {
+        fprintf(stderr, "allot: %s: segments of more memory than any device has\n", request->path);
+        return CLI_REFUSED;
+    }
+    return CLI_OK;
+}
+
 cli_exit compact_state_init(compact_state *state, const compact_request *request,
                             const allot_history *history, uint32_t event)
 {
@@ -273,10 +291,10 @@ cli_exit compact_state_init(compact_state *state, const compact_request *request
     f.segments = allot_moment_segments(moment, &f.segment_count);
     f.blocks = allot_moment_blocks(moment, &f.block_count);
     uint64_t memory = 0;
-    if (!add_up(&f, &memory)) {
+    const cli_exit code = check_memory(&f, request, state, &memory);
+    if (code != CLI_OK) {
         allot_moment_destroy(moment);
-        fprintf(stderr, "allot: %s: segments of more memory than any device has\n", request->path);
-        return CLI_REFUSED;
+        return code;
     }
     status = rebuild(state, &f, request, allot_history_trace(history), memory);
     end_filling(&f);

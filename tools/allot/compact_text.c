@@ -8,7 +8,7 @@
 #include "dryrun_words.h"
 
 /** Cells of a picture, and worst moments that are shown. */
-enum { CELLS = 64, WORST = 3 };
+enum { CELLS = 64, WORST = 3, WORST_MAX = 32 };
 
 /* ---- words ---- */
 
@@ -96,7 +96,7 @@ static unsigned shade_of(double share)
 static void put_map(FILE *out, const char *name, const compact_map *map, uint64_t size)
 {
     static const char *const SHADES[] = {"·", "░", "▒", "▓", "█"};
-    fprintf(out, "  %-10s ", name);
+    fprintf(out, "  %-11s ", name);
     const double step = (double)size / CELLS;
     for (int i = 0; i < CELLS; i++) {
         const uint64_t begin = (uint64_t)(i * step);
@@ -131,7 +131,7 @@ static void put_bars(FILE *out, const char *name, const allot_replay_result *res
                      sample_fn value, double high)
 {
     static const char *const BARS[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    fprintf(out, "  %-20s ", name);
+    fprintf(out, "  %-22s ", name);
     for (uint64_t i = 0; i < CELLS; i++) {
         const uint64_t first = i * result->sample_count / CELLS;
         const uint64_t last = (i + 1) * result->sample_count / CELLS;
@@ -211,55 +211,70 @@ static void put_state(FILE *out, const compact_request *request, const compact_s
 
 static void put_simulation_table(FILE *out, const compact_simulation *s)
 {
-    const allot_replay_result *const a = s->results[COMPACT_WITHOUT];
-    const allot_replay_result *const b = s->results[COMPACT_WITH];
-    char first[32];
-    char second[32];
-    put_row(out, "", "without", "with compaction");
-    put_sizes(out, "peak reserved", a->reserved_peak, b->reserved_peak);
-    put_sizes(out, "peak in use", a->active_peak, b->active_peak);
-    put_sizes(out, "reserved at the end", a->reserved_end, b->reserved_end);
-    put_counts(out, "requests that fail", a->oom_count, b->oom_count);
-    put_shares(out, "fragmentation, mean", compact_mean_fragmentation(a),
-               compact_mean_fragmentation(b));
-    put_sizes(out, "free in pieces, mean", compact_mean_stranded(a), compact_mean_stranded(b));
-    put_counts(out, "driver calls", a->driver_alloc_count + a->driver_free_count,
-               b->driver_alloc_count + b->driver_free_count);
-    put_row(out, "driver time, without copies",
-            compact_time_text(a->cost_ns - a->copy_ns, first, sizeof first),
-            compact_time_text(b->cost_ns - b->copy_ns, second, sizeof second));
-    put_counts(out, "compactions", a->compaction_count, b->compaction_count);
-    put_sizes(out, "bytes moved", a->copy_bytes, b->copy_bytes);
-    put_row(out, "time to move them", compact_time_text(0, first, sizeof first),
-            compact_time_text(s->copy_ns, second, sizeof second));
+    char text[COMPACT_FIGURE_MAX];
+    fprintf(out, "  %-22s", "");
+    for (int way = 0; way < COMPACT_WAYS; way++) {
+        if (s->results[way] != NULL) {
+            fprintf(out, " %13s", compact_way_name((compact_way)way));
+        }
+    }
+    fputc('\n', out);
+    for (unsigned figure = 0; figure < COMPACT_FIGURES; figure++) {
+        fprintf(out, "  %-22s", compact_figure_name(figure));
+        for (int way = 0; way < COMPACT_WAYS; way++) {
+            if (s->results[way] != NULL) {
+                fprintf(out, " %13s", compact_figure_text(figure, s->results[way], text));
+            }
+        }
+        fputc('\n', out);
+    }
+    if (s->results[COMPACT_TRIM] != NULL) {
+        fputs(
+            "  giving back: what is free goes back to the device when the heap would compact, and "
+            "nothing\n  moves; compacting does so after it\n",
+            out);
+    }
 }
 
 static void put_timelines(FILE *out, const compact_simulation *s)
 {
-    const allot_replay_result *const a = s->results[COMPACT_WITHOUT];
-    const allot_replay_result *const b = s->results[COMPACT_WITH];
-    const uint64_t high = a->reserved_peak > b->reserved_peak ? a->reserved_peak : b->reserved_peak;
+    char name[64];
+    uint64_t high = 0;
+    for (int way = 0; way < COMPACT_WAYS; way++) {
+        const allot_replay_result *const result = s->results[way];
+        high = result != NULL && result->reserved_peak > high ? result->reserved_peak : high;
+    }
     fprintf(out, "\n  over %" PRIu64 " events, full height %s\n", s->recorded.event_count,
             dryrun_size_text(high));
-    put_bars(out, "allocated", a, allocated_of, (double)high);
-    put_bars(out, "reserved, without", a, reserved_of, (double)high);
-    put_bars(out, "reserved, with", b, reserved_of, (double)high);
-    put_bars(out, "in pieces, without", a, stranded_of, (double)high);
-    put_bars(out, "in pieces, with", b, stranded_of, (double)high);
+    put_bars(out, "allocated", s->results[COMPACT_WITHOUT], allocated_of, (double)high);
+    for (int way = 0; way < COMPACT_WAYS; way++) {
+        if (s->results[way] != NULL) {
+            snprintf(name, sizeof name, "reserved, %s", compact_way_name((compact_way)way));
+            put_bars(out, name, s->results[way], reserved_of, (double)high);
+        }
+    }
+    for (int way = 0; way < COMPACT_WAYS; way++) {
+        if (s->results[way] != NULL) {
+            snprintf(name, sizeof name, "in pieces, %s", compact_way_name((compact_way)way));
+            put_bars(out, name, s->results[way], stranded_of, (double)high);
+        }
+    }
     fputs("  in pieces: free, but not in the largest free range\n", out);
 }
 
 static void put_worst(FILE *out, const compact_simulation *s)
 {
-    uint32_t worst[WORST];
-    const uint32_t count = compact_worst_samples(s, WORST, worst);
+    uint32_t worst[WORST_MAX];
+    const uint32_t wanted = cli_report.top != 0 ? cli_report.top : WORST;
+    const uint32_t count = compact_worst_samples(s, wanted < WORST_MAX ? wanted : WORST_MAX, worst);
     if (count == 0) {
         return;
     }
-    fprintf(out, "\n  largest free range where most was in pieces\n  %12s %14s %14s %14s\n",
-            "event", "free, without", "without", "with");
+    const char *const name = compact_way_name(compact_baseline_way(s));
+    fprintf(out, "\n  where most was in pieces %s: free, and largest free ranges\n", name);
+    fprintf(out, "  %12s %14s %14s %14s\n", "event", "free", name, "compacting");
     for (uint32_t i = 0; i < count; i++) {
-        const allot_replay_sample *const a = &s->results[COMPACT_WITHOUT]->samples[worst[i]];
+        const allot_replay_sample *const a = &compact_baseline(s)->samples[worst[i]];
         const allot_replay_sample *const b = &s->results[COMPACT_WITH]->samples[worst[i]];
         fprintf(out, "  %12" PRIu64 " %14s %14s %14s\n", a->event,
                 dryrun_size_text(compact_free(a)), dryrun_size_text(a->free_largest),
@@ -269,39 +284,42 @@ static void put_worst(FILE *out, const compact_simulation *s)
 
 static void put_simulation_maps(FILE *out, const compact_simulation *s)
 {
-    const compact_map *const a = &s->maps[COMPACT_WITHOUT];
-    const compact_map *const b = &s->maps[COMPACT_WITH];
+    const compact_map *const a = &s->maps[0];
+    const compact_map *const b = &s->maps[1];
     const uint64_t size = a->size > b->size ? a->size : b->size;
     if (size == 0) {
         return;
     }
     fprintf(out, "\n  memory after event %" PRIu64 "\n",
-            s->results[COMPACT_WITHOUT]->samples[s->worst].event);
-    put_map(out, "without", a, size);
-    put_map(out, "with", b, size);
+            s->results[COMPACT_WITH]->samples[s->worst].event);
+    put_map(out, compact_way_name(compact_baseline_way(s)), a, size);
+    put_map(out, compact_way_name(COMPACT_WITH), b, size);
 }
 
 /** The answer in a sentence or two. */
 static void put_answer(FILE *out, const compact_request *request, const compact_simulation *s)
 {
-    const allot_replay_result *const a = s->results[COMPACT_WITHOUT];
+    const allot_replay_result *const a = compact_baseline(s);
     const allot_replay_result *const b = s->results[COMPACT_WITH];
     char change[64];
     char time[32];
     if (b->compaction_count == 0) {
+        const bool is_forced = s->results[COMPACT_TRIM] == NULL;
         fprintf(out, "\n  Nothing was compacted: %s.\n",
-                strcmp(request->when, "auto") == 0 ? "not enough was free, or moving did not pay"
-                : request->limit == 0              ? "without --limit no request fails"
-                                                   : "no request needed it");
+                !is_forced            ? "not enough was free, or moving did not pay"
+                : request->limit == 0 ? "without --limit no request fails"
+                                      : "no request needed it");
         return;
     }
-    fprintf(out, "\n  Compaction changes the peak by %s and takes %s for copies",
+    fprintf(out, "\n  Compaction changes the peak by %s%s and takes %s of copies at %s/s",
             compact_change_text(compact_difference(b->reserved_peak, a->reserved_peak), change,
                                 sizeof change),
-            compact_time_text(s->copy_ns, time, sizeof time));
-    if (a->oom_count != 0) {
-        fprintf(out, "; of %" PRIu64 " requests that failed %" PRIu64 " still %s", a->oom_count,
-                b->oom_count, b->oom_count == 1 ? "does" : "do");
+            a == s->results[COMPACT_TRIM] ? " beyond giving back" : "",
+            compact_time_text(s->copy_ns, time, sizeof time),
+            dryrun_size_text(s->copy_bytes_per_s));
+    if (a->oom_count != 0 || b->oom_count != 0) {
+        fprintf(out, ".\n  Requests that fail: %" PRIu64 " without it, %" PRIu64 " with it",
+                a->oom_count, b->oom_count);
     }
     fputs(".\n", out);
 }
@@ -310,8 +328,7 @@ static void put_simulation(FILE *out, const compact_request *request, const comp
 {
     fprintf(out, "%s: %" PRIu64 " requests, served by a heap\n", request->path,
             s->recorded.alloc_count);
-    fprintf(out, "  without: %s\n  with:    %s\n", s->results[COMPACT_WITHOUT]->model,
-            s->results[COMPACT_WITH]->model);
+    fprintf(out, "  %s\n", s->results[COMPACT_WITH]->model);
     put_note(out);
     fputc('\n', out);
     put_simulation_table(out, s);

@@ -20,7 +20,8 @@ typedef struct compact_request {
     const char *strategy; /**< Of the heap. */
     bool is_virtual;      /**< Memory is mapped in granules, else in segments. */
     const char *when;     /**< When the heap compacts: compact= of the model. */
-    double threshold;     /**< Of "auto"; 0: the model's. */
+    double threshold;     /**< Of "auto" and "steps"; 0: the model's. */
+    uint64_t step_ns;     /**< Of "steps": time of the copies of one; 0: the model's bytes. */
     uint64_t limit;       /**< 0: none. */
     const char *gpu;      /**< Whose rates hold. */
     uint64_t copy_rate;   /**< Bytes per second instead; 0: the GPU's. */
@@ -64,32 +65,80 @@ cli_exit compact_state_init(compact_state *state, const compact_request *request
                             const allot_history *history, uint32_t event);
 void compact_state_fini(compact_state *state);
 
-/** A trace without and with compaction. */
-typedef enum compact_way { COMPACT_WITHOUT, COMPACT_WITH, COMPACT_WAYS } compact_way;
+/** Ways to serve a trace. */
+typedef enum compact_way {
+    COMPACT_WITHOUT,
+    COMPACT_TRIM, /**< Free memory goes back when COMPACT_WITH would compact, and nothing moves. */
+    COMPACT_WITH,
+    COMPACT_WAYS,
+} compact_way;
 
 typedef struct compact_simulation {
     allot_requests_info recorded;
-    allot_replay_result *results[COMPACT_WAYS];
-    uint64_t copy_ns; /**< Of all copies, by the rate asked for. */
+    allot_replay_result *results[COMPACT_WAYS]; /**< COMPACT_TRIM may be NULL: it has no meaning. */
+    uint64_t copy_ns;                           /**< Of all copies, by the rate asked for. */
+    uint64_t copy_latency_ns;
     uint64_t copy_bytes_per_s;
-    uint32_t worst; /**< Sample at which compaction saves most, at the peak if it saves nothing. */
-    compact_map maps[COMPACT_WAYS]; /**< Then. */
+    uint32_t worst; /**< Sample at which compaction saves most beyond compact_baseline(), at the
+                        peak if it saves nothing. */
+    compact_map maps[2]; /**< Then: of compact_baseline(), and with compaction. */
 } compact_simulation;
 
 /**
- * Serve the requests of a trace twice. CLI_OK, else a message was printed. Released with
+ * Serve the requests of a trace in each way. CLI_OK, else a message was printed. Released with
  * compact_simulation_fini().
  *
  * @param[in] samples  Points of the timelines.
  */
 cli_exit compact_simulation_init(compact_simulation *simulation, const compact_request *request,
-                                 const allot_requests *requests, uint32_t samples);
+                                 const allot_requests *requests);
 void compact_simulation_fini(compact_simulation *simulation);
 
 /** Means over the timeline: of the share of free bytes that is outside of the largest free range,
  * and of these bytes. */
 double compact_mean_fragmentation(const allot_replay_result *result);
 uint64_t compact_mean_stranded(const allot_replay_result *result);
+
+/** What compaction is to be compared with: giving back alone, where that has a meaning. */
+static inline compact_way compact_baseline_way(const compact_simulation *simulation)
+{
+    return simulation->results[COMPACT_TRIM] != NULL ? COMPACT_TRIM : COMPACT_WITHOUT;
+}
+static inline const allot_replay_result *compact_baseline(const compact_simulation *simulation)
+{
+    return simulation->results[compact_baseline_way(simulation)];
+}
+
+/** "without", "giving back", "compacting". */
+const char *compact_way_name(compact_way way);
+
+/** Figures that runs are compared by. X(text, kind, expression of `result`) */
+#define COMPACT_FIGURE_LIST(X)                                                                     \
+    X("peak reserved", COMPACT_SIZE, result->reserved_peak)                                        \
+    X("peak in use", COMPACT_SIZE, result->active_peak)                                            \
+    X("reserved at the end", COMPACT_SIZE, result->reserved_end)                                   \
+    X("requests that fail", COMPACT_COUNT, result->oom_count)                                      \
+    X("fragmentation, mean", COMPACT_PERCENT,                                                      \
+      (uint64_t)(100 * compact_mean_fragmentation(result)))                                        \
+    X("free in pieces, mean", COMPACT_SIZE, compact_mean_stranded(result))                         \
+    X("driver calls", COMPACT_COUNT, result->driver_alloc_count + result->driver_free_count)       \
+    X("driver time", COMPACT_TIME, result->cost_ns - result->copy_ns)                              \
+    X("compactions", COMPACT_COUNT, result->compaction_count)                                      \
+    X("bytes moved", COMPACT_SIZE, result->copy_bytes)
+
+typedef enum compact_kind {
+    COMPACT_SIZE,
+    COMPACT_COUNT,
+    COMPACT_PERCENT,
+    COMPACT_TIME
+} compact_kind;
+
+enum { COMPACT_FIGURES = 10, COMPACT_FIGURE_MAX = 32 };
+
+/** Name of a figure, 0 to COMPACT_FIGURES - 1, and its value as text, into the buffer. */
+const char *compact_figure_name(unsigned figure);
+const char *compact_figure_text(unsigned figure, const allot_replay_result *result,
+                                char buffer[COMPACT_FIGURE_MAX]);
 
 /** Whether the request that failed would have had room after compaction. */
 static inline bool compact_would_fit(const compact_state *state)
@@ -110,7 +159,7 @@ static inline uint64_t compact_stranded(const allot_replay_sample *sample)
     return size_free > sample->free_largest ? size_free - sample->free_largest : 0;
 }
 
-/** Samples without compaction whose free memory is most in pieces, worst first, apart from one
+/** Samples of compact_baseline() whose free memory is most in pieces, worst first, apart from one
  * another; returns how many. `out` has room for `max`. */
 uint32_t compact_worst_samples(const compact_simulation *simulation, uint32_t max, uint32_t *out);
 

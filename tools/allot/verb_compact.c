@@ -6,14 +6,12 @@
 #include "compaction.h"
 #include "verbs.h"
 
-/** Points of the timelines. */
-enum { SAMPLES = 1000 };
-
 static struct {
     int simulates;
     const char *at;
     const char *when;
     const char *threshold;
+    const char *step;
     const char *limit;
     const char *strategy;
     const char *mode;
@@ -41,10 +39,12 @@ static const struct poptOption SIMULATION[] = {
      "SIZE"},
     {"when", 'w', POPT_ARG_STRING, &opt.when, 0,
      "forced: a request would fail, for as much as it needs; full: for the whole heap; auto: also "
-     "when much is free and it pays (default: auto)",
-     "auto|full|forced"},
+     "when much is free and it pays; steps: so, a step at each request (default: auto)",
+     "WHEN"},
     {"threshold", 't', POPT_ARG_STRING, &opt.threshold, 0,
-     "auto: percent that may be free (default: 25)", "P"},
+     "auto, steps: percent that may be free (default: 25)", "P"},
+    {"step", '\0', POPT_ARG_STRING, &opt.step, 0,
+     "steps: time of the copies of one, as 1ms (default: 64 MiB)", "TIME"},
     {"strategy", '\0', POPT_ARG_STRING, &opt.strategy, 0,
      "How the heap places blocks (default: first-fit)", "STRATEGY"},
     {"mode", 'm', POPT_ARG_STRING, &opt.mode, 0,
@@ -71,16 +71,14 @@ static cli_exit check_word(const char *option, const char *value, const char *wo
 }
 
 /** Options that have no meaning with others. */
-static cli_exit check_use(void)
+static cli_exit check_use(const compact_request *request)
 {
     const struct {
         const char *option;
         const char *value;
-    } simulation[] = {{"--limit", opt.limit},
-                      {"--when", opt.when},
-                      {"--threshold", opt.threshold},
-                      {"--strategy", opt.strategy},
-                      {"--mode", opt.mode}};
+    } simulation[] = {{"--limit", opt.limit},         {"--when", opt.when},
+                      {"--threshold", opt.threshold}, {"--step", opt.step},
+                      {"--strategy", opt.strategy},   {"--mode", opt.mode}};
     for (size_t i = 0; i < sizeof simulation / sizeof simulation[0]; i++) {
         if (opt.simulates == 0 && simulation[i].value != NULL) {
             return cli_usage("%s is for --simulate", simulation[i].option);
@@ -89,9 +87,12 @@ static cli_exit check_use(void)
     if (opt.simulates != 0 && opt.at != NULL) {
         return cli_usage("--at is for one moment, --simulate for the whole trace");
     }
-    return opt.threshold != NULL && opt.when != NULL && strcmp(opt.when, "auto") != 0
-               ? cli_usage("--threshold is for --when auto")
-               : CLI_OK;
+    const bool is_auto = strcmp(request->when, "auto") == 0;
+    const bool is_steps = strcmp(request->when, "steps") == 0;
+    if (opt.threshold != NULL && !is_auto && !is_steps) {
+        return cli_usage("--threshold is for --when auto and steps");
+    }
+    return opt.step != NULL && !is_steps ? cli_usage("--step is for --when steps") : CLI_OK;
 }
 
 /** The value of an option of a few words, the first of them if it is not given. */
@@ -107,7 +108,7 @@ static cli_exit read_words(compact_request *out)
     const char *mode = "segments";
     out->when = "auto";
     out->strategy = "first-fit";
-    cli_exit code = read_word("--when", opt.when, "auto|full|forced", &out->when);
+    cli_exit code = read_word("--when", opt.when, "auto|steps|full|forced", &out->when);
     if (code == CLI_OK) {
         code = read_word("--strategy", opt.strategy,
                          "first-fit|best-fit|buddy|tlsf|tiered|adaptive", &out->strategy);
@@ -125,6 +126,9 @@ static cli_exit read_numbers(compact_request *out)
     cli_exit code = cli_read_limit(opt.limit, &out->limit);
     if (code == CLI_OK) {
         code = cli_read_size("--copy-rate", opt.copy_rate, &out->copy_rate);
+    }
+    if (code == CLI_OK) {
+        code = cli_read_time("--step", opt.step, &out->step_ns);
     }
     if (code == CLI_OK) {
         code = cli_read_percent("--threshold", opt.threshold, &percent);
@@ -154,7 +158,7 @@ static cli_exit read_options(compact_request *out)
     if (code == CLI_OK) {
         code = read_gpu(out);
     }
-    return code == CLI_OK ? check_use() : code;
+    return code == CLI_OK ? check_use(out) : code;
 }
 
 /* ---- the work ---- */
@@ -186,7 +190,7 @@ static cli_exit simulate_requests(const compact_request *request, const allot_re
                                   const allot_history *history)
 {
     compact_simulation simulation;
-    cli_exit code = compact_simulation_init(&simulation, request, requests, SAMPLES);
+    cli_exit code = compact_simulation_init(&simulation, request, requests);
     if (code == CLI_OK) {
         code = compact_report_simulation(request, &simulation);
     }
