@@ -407,8 +407,10 @@ static allot_status short_program(void *context)
 
 static void every_failing_allocation_comes_back(void)
 {
-    static char arguments[][64] = {"first-fit:blocks=handles,compact=auto,threshold=0.1",
-                                   "best-fit" SEGMENTS ",blocks=handles,compact=full", "buddy"};
+    static char arguments[][80] = {"first-fit:blocks=handles,compact=auto,threshold=0.1",
+                                   "best-fit" SEGMENTS ",blocks=handles,compact=full", "buddy",
+                                   "first-fit" SEGMENTS
+                                   ",blocks=handles,compact=steps,threshold=0.1"};
     for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
         CHECK(alloc_fault_each(short_program, arguments[i]) > 8);
     }

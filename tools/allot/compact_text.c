@@ -317,6 +317,12 @@ static void put_answer(FILE *out, const compact_request *request, const compact_
             a == s->results[COMPACT_TRIM] ? " beyond giving back" : "",
             compact_time_text(s->copy_ns, time, sizeof time),
             dryrun_size_text(s->copy_bytes_per_s));
+    const uint64_t before = s->results[COMPACT_WITHOUT]->cost_ns;
+    const uint64_t driver_ns = b->cost_ns - b->copy_ns;
+    if (driver_ns > before) {
+        fprintf(out, ",\n  and %s more of driver calls than without",
+                compact_time_text(driver_ns - before, time, sizeof time));
+    }
     if (a->oom_count != 0 || b->oom_count != 0) {
         fprintf(out, ".\n  Requests that fail: %" PRIu64 " without it, %" PRIu64 " with it",
                 a->oom_count, b->oom_count);
