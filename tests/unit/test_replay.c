@@ -219,6 +219,82 @@ static void a_replay_can_be_cancelled(void)
     drop(requests, trace);
 }
 
+/** What a caller saw of a heap. */
+typedef struct looks {
+    uint64_t count;
+    uint64_t stop_at; /**< 0: never. */
+    uint64_t event;
+    uint64_t reserved_most;
+} looks;
+
+static bool look(void *context, allot_heap *heap, uint64_t event)
+{
+    looks *const seen = context;
+    allot_heap_stats stats;
+    CHECK_OK(allot_heap_get_stats(heap, &stats));
+    CHECK(event >= seen->event);
+    seen->event = event;
+    const uint64_t reserved = stats.reserved_bytes.current;
+    seen->reserved_most = reserved > seen->reserved_most ? reserved : seen->reserved_most;
+    return ++seen->count != seen->stop_at;
+}
+
+static void the_heap_of_a_replay_can_be_looked_at(void)
+{
+    const torch_program program = small_program(false, true);
+    allot_trace *trace = NULL;
+    allot_requests *requests = make(&program, 0, &trace);
+    REQUIRE(requests != NULL);
+    looks seen = {0};
+    allot_replay_options options = {.struct_size = sizeof(options),
+                                    .model = "heap:tlsf:mode=segments",
+                                    .on_heap = look,
+                                    .on_heap_context = &seen};
+    allot_replay_result *result = NULL;
+    REQUIRE_OK(allot_replay_run(requests, &options, &result));
+    CHECK(seen.count > 200);
+    CHECK(seen.reserved_most > 0 && seen.reserved_most <= result->reserved_peak);
+    allot_replay_result_destroy(result);
+    seen = (looks){.stop_at = 50};
+    CHECK_EQ(allot_replay_run(requests, &options, &result), ALLOT_STATUS_CANCELLED);
+    CHECK_EQ(seen.count, 50);
+    seen = (looks){0};
+    options.model = "space:tlsf";
+    REQUIRE_OK(allot_replay_run(requests, &options, &result));
+    CHECK_EQ(seen.count, 0);
+    allot_replay_result_destroy(result);
+    drop(requests, trace);
+}
+
+static void compactions_are_told_with_their_events(void)
+{
+    const torch_program program = small_program(false, true);
+    allot_trace *trace = NULL;
+    allot_requests *requests = make(&program, 0, &trace);
+    REQUIRE(requests != NULL);
+    const allot_replay_options options = {
+        .struct_size = sizeof(options),
+        .model = "heap:mode=segments,blocks=handles,compact=auto,threshold=0.1"};
+    allot_replay_result *result = NULL;
+    const allot_status wrong = allot_replay_run(requests, &options, &result);
+    CHECK_EQ(wrong, ALLOT_STATUS_INVALID); /* a strategy comes first */
+    allot_replay_options right = options;
+    right.model = "heap:first-fit:mode=segments,blocks=handles,compact=auto,threshold=0.1";
+    REQUIRE_OK(allot_replay_run(requests, &right, &result));
+    CHECK(result->compaction_count > 0);
+    uint64_t bytes = 0;
+    uint64_t event = 0;
+    for (uint32_t i = 0; i < result->compaction_count; i++) {
+        CHECK(result->compactions[i].event > event);
+        event = result->compactions[i].event;
+        bytes += result->compactions[i].copy_bytes;
+    }
+    CHECK_EQ(bytes, result->copy_bytes);
+    CHECK(result->copy_ns > 0 && result->cost_ns > result->copy_ns);
+    allot_replay_result_destroy(result);
+    drop(requests, trace);
+}
+
 static void mistakes_are_refused(void)
 {
     const torch_program program = small_program(false, false);
@@ -291,6 +367,8 @@ static const check_test TESTS[] = {
     TEST(samples_are_bounded_and_in_order),
     TEST(costs_follow_the_model_given),
     TEST(a_replay_can_be_cancelled),
+    TEST(the_heap_of_a_replay_can_be_looked_at),
+    TEST(compactions_are_told_with_their_events),
     TEST(mistakes_are_refused),
     TEST(every_lack_of_host_memory_is_reported),
 };
