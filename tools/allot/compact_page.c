@@ -294,12 +294,19 @@ static void tell_simulation(book *page, const compact_simulation *s)
     char time[32];
     page->story.level =
         b->oom_count < a->oom_count || b->reserved_peak < a->reserved_peak ? "good" : "info";
-    snprintf(page->headline, TEXT_MAX, "Compaction changes the peak by %s%s, for %s of copies",
-             compact_change_text(compact_difference(b->reserved_peak, a->reserved_peak), text,
-                                 sizeof text),
-             a == s->results[COMPACT_TRIM] ? " beyond giving back" : "",
-             compact_time_text(s->copy_ns, time, sizeof time));
-    if (a->oom_count != 0 || b->oom_count != 0) {
+    (void)compact_time_text(s->copy_ns, time, sizeof time);
+    if (b->oom_count < a->oom_count) {
+        snprintf(page->headline, TEXT_MAX,
+                 "Compaction serves %" PRIu64 " of %" PRIu64
+                 " requests that fail without it, for %s of copies",
+                 a->oom_count - b->oom_count, a->oom_count, time);
+    } else {
+        snprintf(page->headline, TEXT_MAX, "Compaction changes the peak by %s%s, for %s of copies",
+                 compact_change_text(compact_difference(b->reserved_peak, a->reserved_peak), text,
+                                     sizeof text),
+                 a == s->results[COMPACT_TRIM] ? " beyond giving back" : "", time);
+    }
+    if (b->oom_count != 0) {
         say(page, "%" PRIu64 " requests fail without it, %" PRIu64 " with it.", a->oom_count,
             b->oom_count);
     }
@@ -312,7 +319,7 @@ static void tell_simulation(book *page, const compact_simulation *s)
                                                          : "Memory without compaction",
                            &s->maps[0]);
     page->maps[1] = map_of("The same moment with compaction", &s->maps[1]);
-    page->event = b->sample_count == 0 ? ALLOT_NONE : (uint32_t)b->samples[s->worst].event;
+    page->event = (uint32_t)s->event;
 }
 
 cli_exit compact_page_simulation(const compact_request *request,

@@ -97,8 +97,8 @@ static allot_status run(const compact_simulation *s, const compact_request *requ
 
 /* ---- the moment that is shown ---- */
 
-/** Sample at which compaction saves most. */
-static uint32_t find_worst(const compact_simulation *s)
+/** Event at which compaction saves most; of the peak if it saves nothing. */
+static uint64_t event_of_savings(const compact_simulation *s)
 {
     const allot_replay_result *const without = compact_baseline(s);
     const allot_replay_result *const with = s->results[COMPACT_WITH];
@@ -114,14 +114,28 @@ static uint32_t find_worst(const compact_simulation *s)
         }
         peak = a > without->samples[peak].reserved ? i : peak;
     }
-    return saved != 0 ? best : peak;
+    return without->sample_count == 0 ? 0 : without->samples[saved != 0 ? best : peak].event;
+}
+
+/** The moment that says most of compaction. */
+static uint64_t find_event(const compact_simulation *s)
+{
+    const allot_replay_result *const with = s->results[COMPACT_WITH];
+    const allot_replay_compaction *largest = NULL;
+    for (uint32_t i = 0; i < with->compaction_count; i++) {
+        const allot_replay_compaction *const here = &with->compactions[i];
+        largest = largest == NULL || here->copy_bytes > largest->copy_bytes ? here : largest;
+    }
+    return largest != NULL && with->oom_count < compact_baseline(s)->oom_count
+               ? largest->event
+               : event_of_savings(s);
 }
 
 /** Draw a run at the moment: it is repeated up to there. */
 static allot_status draw_map(compact_simulation *s, const compact_request *request,
                              const allot_requests *requests, compact_way way, compact_map *map)
 {
-    heap_watch w = {.event = s->results[way]->samples[s->worst].event, .map = map};
+    heap_watch w = {.event = s->event, .map = map};
     allot_replay_result *again = NULL;
     const allot_status status = run(s, request, requests, way, &w, &again);
     allot_replay_result_destroy(again);
@@ -131,9 +145,6 @@ static allot_status draw_map(compact_simulation *s, const compact_request *reque
 static allot_status draw_maps(compact_simulation *s, const compact_request *request,
                               const allot_requests *requests)
 {
-    if (s->results[COMPACT_WITH]->sample_count == 0) {
-        return ALLOT_STATUS_OK;
-    }
     const allot_status status =
         draw_map(s, request, requests, compact_baseline_way(s), &s->maps[0]);
     return status == ALLOT_STATUS_OK ? draw_map(s, request, requests, COMPACT_WITH, &s->maps[1])
@@ -180,7 +191,7 @@ static allot_status run_all(compact_simulation *s, const compact_request *reques
     }
     if (status == ALLOT_STATUS_OK) {
         s->copy_ns = time_of_copies(s, s->results[COMPACT_WITH]);
-        s->worst = find_worst(s);
+        s->event = find_event(s);
         status = draw_maps(s, request, requests);
     }
     return status;

@@ -290,8 +290,7 @@ static void put_simulation_maps(FILE *out, const compact_simulation *s)
     if (size == 0) {
         return;
     }
-    fprintf(out, "\n  memory after event %" PRIu64 "\n",
-            s->results[COMPACT_WITH]->samples[s->worst].event);
+    fprintf(out, "\n  memory after event %" PRIu64 "\n", s->event);
     put_map(out, compact_way_name(compact_baseline_way(s)), a, size);
     put_map(out, compact_way_name(COMPACT_WITH), b, size);
 }

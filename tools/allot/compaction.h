@@ -79,8 +79,8 @@ typedef struct compact_simulation {
     uint64_t copy_ns;                           /**< Of all copies, by the rate asked for. */
     uint64_t copy_latency_ns;
     uint64_t copy_bytes_per_s;
-    uint32_t worst; /**< Sample at which compaction saves most beyond compact_baseline(), at the
-                        peak if it saves nothing. */
+    uint64_t event;      /**< Where compaction saves most beyond compact_baseline(); where it lets
+                            requests      succeed, that of the largest compaction. */
     compact_map maps[2]; /**< Then: of compact_baseline(), and with compaction. */
 } compact_simulation;
 
