@@ -139,6 +139,12 @@ def test_without_a_limit_nothing_is_forced(tmp_path):
     assert "Nothing was compacted: without --limit no request fails" in text
 
 
+def test_the_limit_of_a_run_that_died_is_named():
+    assert "ran out of memory; its limit was" in run_command("compact", "--simulate", EXAMPLE).stdout
+    text = run_command("compact", "--simulate", "--limit", "10GiB", EXAMPLE).stdout
+    assert "its limit was" not in text
+
+
 def test_training_reserves_less():
     found = compact("--simulate", EXAMPLE)
     without, with_, trimmed = found["without"], found["with"], found["trimmed"]

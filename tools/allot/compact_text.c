@@ -335,6 +335,12 @@ static void put_simulation(FILE *out, const compact_request *request, const comp
             s->recorded.alloc_count);
     fprintf(out, "  %s\n", s->results[COMPACT_WITH]->model);
     put_note(out);
+    if (request->limit == 0 && s->recorded.oom_limit != 0) {
+        fprintf(out,
+                "  No limit is given, so nothing can fail. The recorded run ran out of memory; its "
+                "limit was\n  about %s: --limit %" PRIu64 "MiB\n",
+                dryrun_size_text(s->recorded.oom_limit), s->recorded.oom_limit >> 20);
+    }
     fputc('\n', out);
     put_simulation_table(out, s);
     put_answer(out, request, s);
