@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What compaction would gain, as text. */
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "compaction.h"
 #include "dryrun_words.h"
