@@ -175,12 +175,12 @@ static void compare(const char *name, const allot_requests *requests)
 static void compare_trace(const char *name, allot_trace *trace)
 {
     allot_requests *requests = NULL;
-    const allot_status status = allot_requests_create(trace, ALLOT_NONE, &requests, NULL);
-    if (status == ALLOT_STATUS_OK) {
+    allot_replay_unusable why = ALLOT_REPLAY_UNUSABLE_NONE;
+    if (allot_requests_create(trace, ALLOT_NONE, &requests, &why) == ALLOT_STATUS_OK) {
         compare(name, requests);
         allot_requests_destroy(requests);
-    } else {
-        printf("%-28.28s cannot be replayed: %s\n", name, allot_error_detail());
+    } else if (why != ALLOT_REPLAY_UNUSABLE_NO_EVENTS) {
+        printf("%-28.28s cannot be replayed: %s\n", name, allot_replay_unusable_text(why));
     }
     allot_trace_destroy(trace);
 }

@@ -190,8 +190,8 @@ typedef struct allot_compactor_policy {
     size_t struct_size;
     /** Begin above so much external fragmentation, above 0 to 1; 0: never. */
     double fragmentation_high;
-    /** Aim at so much, so that the next one begins only after fragmentation has grown again; 0: half
-     * of `fragmentation_high`. */
+    /** Aim at so much, so that the next one begins only after fragmentation has grown again; 0:
+     * half of `fragmentation_high`. */
     double fragmentation_low;
     uint64_t gain_min; /**< Least bytes that the largest free range, or what can be given back, has
                           to grow by. */

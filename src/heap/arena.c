@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "heap/checkpoint.h"
 #include "heap/front.h"
 #include "heap/pending.h"
 #include "heap/pool.h"
@@ -93,7 +94,12 @@ allot_status alloti_stream_synchronize(allot_heap *heap, uint32_t stream)
         return ALLOT_STATUS_OK;
     }
     heap->syncs++;
-    return allot_device_stream_synchronize(heap->device, heap->streams[stream]->stream);
+    const allot_status status =
+        allot_device_stream_synchronize(heap->device, heap->streams[stream]->stream);
+    if (status == ALLOT_STATUS_OK) {
+        alloti_checkpoint_pass(heap, stream);
+    }
+    return status;
 }
 
 /* ---- finding ---- */

@@ -6,7 +6,7 @@
 #include "core/array.h"
 #include "core/size_math.h"
 #include "heap/arena.h"
-#include "heap/place.h"
+#include "heap/checkpoint.h"
 #include "heap/record.h"
 #include "space/space.h"
 
@@ -17,6 +17,11 @@ enum { GROW_ATTEMPTS = 4 };
 static uint64_t granule_of(const allot_heap *heap)
 {
     return heap->info.granule;
+}
+
+static uint64_t end_of(const allot_heap *heap, uint64_t offset, uint64_t size)
+{
+    return (offset + size + granule_of(heap) - 1) / granule_of(heap);
 }
 
 static allot_devptr address_of(const allot_heap *heap, const heap_segment *segment, uint64_t number)
@@ -83,7 +88,8 @@ static allot_status map_one(allot_heap *heap, uint32_t index, uint64_t number)
         release_or_keep(heap, memory);
         return status;
     }
-    segment->granules[number] = (heap_granule){.memory = memory, .is_fresh = true};
+    segment->granules[number].memory = memory;
+    segment->granules[number].is_fresh = true;
     alloti_segment_hold(heap, index, granule_of(heap), 1);
     alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_MAP, index, at.address, granule_of(heap));
     return ALLOT_STATUS_OK;
@@ -100,7 +106,7 @@ static allot_status unmap_to_spare(allot_heap *heap, uint32_t index, uint64_t nu
     }
     if (status == ALLOT_STATUS_OK) {
         heap->spares[heap->spare_count++] = segment->granules[number].memory;
-        segment->granules[number] = (heap_granule){0};
+        segment->granules[number].memory = (allot_memory){0};
         alloti_segment_let_go(heap, index, granule_of(heap), 1);
         alloti_record_segment(heap, ALLOT_EVENT_SEGMENT_UNMAP, index, at.address, granule_of(heap));
     }
@@ -240,6 +246,15 @@ static uint64_t count_missing(const heap_segment *segment, uint64_t first, uint6
     return missing;
 }
 
+void alloti_granules_note_free(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size)
+{
+    heap_segment *const segment = &heap->segments[index];
+    const uint64_t epoch = heap->streams[heap->arenas[segment->arena]->stream]->epoch;
+    for (uint64_t i = offset / granule_of(heap); i < end_of(heap, offset, size); i++) {
+        segment->granules[i].freed_at = epoch;
+    }
+}
+
 void alloti_granules_settle(allot_heap *heap, uint32_t index)
 {
     const heap_segment *const segment = &heap->segments[index];
@@ -278,10 +293,12 @@ uint64_t alloti_granules_trimmable(const allot_heap *heap, uint32_t index)
     return total * granule_of(heap);
 }
 
-/** Unmap such granules, from the end, by `unmap`, until `size` bytes are. */
-static allot_status
-unmap_free(allot_heap *heap, uint32_t index, uint64_t size,
-           allot_status (*unmap)(allot_heap *heap, uint32_t index, uint64_t number), uint64_t *done)
+/** How a granule is unmapped. */
+typedef allot_status (*unmap_fn)(allot_heap *heap, uint32_t index, uint64_t number);
+
+/** Unmap such granules that were freed before an epoch, from the end, until `size` bytes are. */
+static allot_status unmap_free(allot_heap *heap, uint32_t index, uint64_t size, uint64_t epoch,
+                               unmap_fn unmap, uint64_t *done)
 {
     const heap_segment *const segment = &heap->segments[index];
     const allot_space *const space = segment->space;
@@ -291,7 +308,7 @@ unmap_free(allot_heap *heap, uint32_t index, uint64_t size,
         inner_granules(heap, space, id, &first, &end);
         while (space_is_free(space, id) && first < end && *done < size) {
             end--;
-            if (is_mapped(segment, end)) {
+            if (is_mapped(segment, end) && segment->granules[end].freed_at < epoch) {
                 const allot_status status = unmap(heap, index, end);
                 if (status != ALLOT_STATUS_OK) {
                     return status;
@@ -307,7 +324,7 @@ allot_status alloti_granules_trim(allot_heap *heap, uint32_t index, uint64_t siz
                                   uint64_t *released)
 {
     uint64_t done = 0;
-    const allot_status status = unmap_free(heap, index, size, unmap_one, &done);
+    const allot_status status = unmap_free(heap, index, size, UINT64_MAX, unmap_one, &done);
     *released += done;
     alloti_granules_settle(heap, index);
     return status;
@@ -319,28 +336,25 @@ allot_status alloti_granules_trim(allot_heap *heap, uint32_t index, uint64_t siz
 static allot_status lend_from(allot_heap *heap, const heap_arena *arena, uint64_t wanted,
                               uint64_t *done)
 {
-    uint64_t unused = 0;
+    bool has_any = false;
     for (uint32_t i = 0; i < arena->count; i++) {
-        const heap_segment *const segment = &heap->segments[arena->segments[i]];
-        unused += arena->largest[i] < granule_of(heap) ? 0 : segment->held - segment->active;
+        has_any |= arena->largest[i] >= granule_of(heap);
     }
-    if (unused < granule_of(heap)) {
+    if (!has_any) {
         return ALLOT_STATUS_OK;
     }
-    allot_status status = alloti_place_order(heap, (allot_stream){0}, arena->stream, false);
-    if (status == ALLOT_STATUS_BUSY) {
-        return ALLOT_STATUS_OK;
-    }
+    allot_status status = alloti_checkpoint_look(heap, arena->stream);
+    const uint64_t epoch = heap->streams[arena->stream]->reached;
     for (uint32_t i = 0; i < arena->count && *done < wanted && status == ALLOT_STATUS_OK; i++) {
-        status = unmap_free(heap, arena->segments[i], wanted, lend, done);
+        status = unmap_free(heap, arena->segments[i], wanted, epoch, lend, done);
     }
     return status;
 }
 
 /**
  * Lend free granules of a pool to a commit that lacks so many bytes. What blocks lie around them
- * does not matter: they keep their addresses. Only those of streams that have done all they were
- * given, as there may be work on what is unmapped.
+ * does not matter: they keep their addresses. Only what was freed before a checkpoint that its
+ * stream has reached, as there may be work on the rest.
  */
 static allot_status lend_to(allot_heap *heap, uint32_t pool, uint64_t wanted)
 {
@@ -386,11 +400,6 @@ static void begin_commit(heap_segment *segment, uint64_t first, uint64_t end)
     for (uint64_t i = first; i < end; i++) {
         segment->granules[i].is_fresh = false;
     }
-}
-
-static uint64_t end_of(const allot_heap *heap, uint64_t offset, uint64_t size)
-{
-    return (offset + size + granule_of(heap) - 1) / granule_of(heap);
 }
 
 void alloti_granules_end(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,

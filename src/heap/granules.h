@@ -24,6 +24,9 @@ ALLOT_NODISCARD allot_status alloti_granules_commit(allot_heap *heap, uint32_t i
 void alloti_granules_end(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size,
                          bool stays);
 
+/** Work of the stream may use [offset, offset + size) until it reaches its next checkpoint. */
+void alloti_granules_note_free(allot_heap *heap, uint32_t index, uint64_t offset, uint64_t size);
+
 /** Let the space end at the last granule that is mapped. */
 void alloti_granules_settle(allot_heap *heap, uint32_t index);
 

@@ -110,6 +110,10 @@ typedef struct heap_wait {
 typedef struct heap_stream {
     allot_stream stream;
     bool is_ended;
+    bool has_checkpoint; /**< One is under way: see checkpoint.h. */
+    allot_event checkpoint;
+    uint64_t epoch;   /**< Checkpoints so far. */
+    uint64_t reached; /**< The epoch that the last one reached began. */
     /** Waits in the order of the stream: [head, head + count) of a ring. */
     heap_wait *waits;
     uint64_t waits_capacity; /**< A power of two, or 0. */
@@ -123,6 +127,7 @@ typedef struct heap_stream {
 typedef struct heap_granule {
     allot_memory memory; /**< 0: nothing is mapped. */
     bool is_fresh;       /**< Mapped for the request that goes on. */
+    uint64_t freed_at;   /**< Epoch of the stream in which a block here was last freed. */
 } heap_granule;
 
 /** A free granule whose memory was lent to another place. */

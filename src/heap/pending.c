@@ -8,10 +8,13 @@
 #include "core/array.h"
 #include "heap/arena.h"
 #include "heap/block.h"
+#include "heap/checkpoint.h"
 #include "heap/debug.h"
+#include "heap/granules.h"
 #include "heap/record.h"
 #include "heap/segment.h"
 #include "heap/stats.h"
+#include "space/space.h"
 
 /* ---- events ---- */
 
@@ -221,6 +224,21 @@ static void give_back_later(allot_heap *heap, uint32_t index)
     heap->give_back = index;
 }
 
+/** Work of the segment's stream may use the memory still. Where that is of interest, it is seen how
+ * far the stream has come; a failure to see only means that less is known. */
+static void note_free(allot_heap *heap, const heap_block *block)
+{
+    const heap_segment *const segment = &heap->segments[block->segment];
+    const heap_arena *const arena = heap->arenas[segment->arena];
+    alloti_granules_note_free(heap, block->segment, range_offset(segment->space, block->range),
+                              block->size);
+    if (heap->pools[arena->pool]->strategy == ALLOT_SPACE_STRATEGY_ADAPTIVE &&
+        block->size >= heap->info.granule &&
+        alloti_checkpoint_look(heap, arena->stream) != ALLOT_STATUS_OK) {
+        return;
+    }
+}
+
 /** The memory of a block is free again, or will be when there is host memory; nothing has changed
  * after a failure. */
 static allot_status give_back(allot_heap *heap, uint32_t index)
@@ -239,6 +257,9 @@ static allot_status give_back(allot_heap *heap, uint32_t index)
     }
     if (!block->is_pending) {
         alloti_record_block(heap, ALLOT_EVENT_FREE_REQUESTED, block);
+    }
+    if (heap->is_virtual) {
+        note_free(heap, block);
     }
     if (alloti_segment_give_back(heap, block->segment, block->range, block->size) !=
         ALLOT_STATUS_OK) {
@@ -361,6 +382,9 @@ allot_status alloti_pending_collect(allot_heap *heap)
     allot_status status = ALLOT_STATUS_OK;
     for (uint32_t i = 0; i < heap->stream_count && status == ALLOT_STATUS_OK; i++) {
         status = collect_stream(heap, heap->streams[i]);
+        if (status == ALLOT_STATUS_OK && heap->streams[i]->has_checkpoint) {
+            status = alloti_checkpoint_look(heap, i);
+        }
     }
     const allot_status given = give_back_all(heap);
     return status == ALLOT_STATUS_OK ? given : status;

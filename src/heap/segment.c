@@ -191,6 +191,9 @@ void alloti_segment_move(allot_heap *heap, uint32_t index, uint32_t arena)
     count_split(from, split_of(segment), (split){0});
     alloti_arena_remove(heap, index);
     alloti_arena_add(heap, arena, index);
+    if (heap->is_virtual) {
+        alloti_granules_note_free(heap, index, 0, segment->space->capacity);
+    }
     count_held(to, segment->held, pieces, true);
     count_split(to, (split){0}, split_of(segment));
 }
@@ -271,6 +274,9 @@ allot_status alloti_segment_resize(allot_heap *heap, uint32_t index, uint32_t ra
         status = allot_space_get(segment->space, range, out);
         segment->active += out->size - old.size;
         note_change(heap, index, before);
+        if (heap->is_virtual) {
+            alloti_granules_note_free(heap, index, old.offset, old.size);
+        }
     }
     return status;
 }

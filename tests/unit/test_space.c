@@ -207,15 +207,15 @@ static void a_tier_takes_no_chunk_that_is_of_no_use(void)
     allot_space_destroy(space);
 }
 
-static void adaptive_learns_what_goes_soon(void)
+/** Blocks of 128 KiB that go at once, and some of 512 bytes that stay; the last of the former. */
+static allot_range mix_lifetimes(allot_space *space)
 {
     enum { ROUNDS = 4000 };
-    allot_space *const space = make(ALLOT_SPACE_STRATEGY_ADAPTIVE, 64 * MIB);
     uint32_t kept[ROUNDS / 4];
     uint32_t kept_count = 0;
     allot_range brief;
     for (int i = 0; i < ROUNDS; i++) {
-        CHECK_OK(allot_space_alloc(space, 8192, 0, 1, &brief));
+        CHECK_OK(allot_space_alloc(space, 128 << 10, 0, 1, &brief));
         if (i % 8 == 0) {
             kept[kept_count++] = alloc(space, 512);
         }
@@ -227,7 +227,55 @@ static void adaptive_learns_what_goes_soon(void)
             }
         }
     }
-    CHECK_EQ(brief.offset, 64 * MIB - 8192);
+    CHECK_OK(allot_space_check(space));
+    return brief;
+}
+
+static void adaptive_learns_what_goes_soon(void)
+{
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_ADAPTIVE, 64 * MIB);
+    CHECK_EQ(mix_lifetimes(space).offset, 64 * MIB - (128 << 10));
+    allot_space_destroy(space);
+}
+
+static void adaptive_has_one_end_in_a_space_that_grows(void)
+{
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_ADAPTIVE, MIB);
+    CHECK_OK(allot_space_free(space, alloc(space, 512)));
+    CHECK_OK(allot_space_set_capacity(space, 64 * MIB));
+    CHECK(mix_lifetimes(space).offset < MIB);
+    allot_space_destroy(space);
+}
+
+/** Where a request of 512 bytes goes: to a hole of 1024 at 0, or one of just its size behind. */
+static uint64_t choose_hole(allot_space *space)
+{
+    allot_range again;
+    CHECK_OK(allot_space_alloc(space, 512, 0, 0, &again));
+    CHECK_OK(allot_space_free(space, again.id));
+    return again.offset;
+}
+
+static void adaptive_takes_tight_holes_for_small_requests_only(void)
+{
+    enum { ROUNDS = 5000 };
+    allot_space *const space = make(ALLOT_SPACE_STRATEGY_ADAPTIVE, 64 * MIB);
+    const uint32_t wide = alloc(space, 1024);
+    (void)alloc(space, 512);
+    const uint32_t tight = alloc(space, 512);
+    (void)alloc(space, 512);
+    CHECK_OK(allot_space_free(space, wide));
+    CHECK_OK(allot_space_free(space, tight));
+    CHECK_EQ(choose_hole(space), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        (void)choose_hole(space);
+    }
+    CHECK_EQ(choose_hole(space), 1536);
+    CHECK_OK(allot_space_check(space));
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_OK(allot_space_free(space, alloc(space, MIB)));
+    }
+    CHECK_EQ(choose_hole(space), 0);
     CHECK_OK(allot_space_check(space));
     allot_space_destroy(space);
 }
@@ -313,6 +361,9 @@ static const check_test TESTS[] = {
     {"best_fit_finds_the_smallest_when_they_come_back",
      best_fit_finds_the_smallest_when_they_come_back},
     {"adaptive_learns_what_goes_soon", adaptive_learns_what_goes_soon},
+    {"adaptive_has_one_end_in_a_space_that_grows", adaptive_has_one_end_in_a_space_that_grows},
+    {"adaptive_takes_tight_holes_for_small_requests_only",
+     adaptive_takes_tight_holes_for_small_requests_only},
     {"small_ranges_keep_their_order_in_a_huge_space",
      small_ranges_keep_their_order_in_a_huge_space},
     {"without_host_memory_nothing_changes", without_host_memory_nothing_changes},
