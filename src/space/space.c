@@ -298,6 +298,37 @@ allot_status alloti_space_take(allot_space *space, uint32_t id, uint64_t offset,
     return status;
 }
 
+allot_status alloti_space_reserve_slide(allot_space *space, uint32_t id, uint64_t offset)
+{
+    const uint32_t before = space->ranges[id].prev;
+    if (!space_can_take(space)) {
+        return alloti_fail(ALLOT_STATUS_UNSUPPORTED, "ranges of %s have places of their own",
+                           allot_space_strategy_name(space->strategy));
+    }
+    if (offset >= range_offset(space, id) ||
+        !lies_in(space, before, offset, range_offset(space, id) - offset)) {
+        return alloti_fail(ALLOT_STATUS_FRAGMENTED,
+                           "what is between %" PRIu64 " and a range at %" PRIu64 " is not free",
+                           offset, range_offset(space, id));
+    }
+    return reserve(space);
+}
+
+/* The range takes over what is before it, then gives up as much at its end: at no time is there a
+ * place in the list that is neither used nor free. */
+void alloti_space_slide(allot_space *space, uint32_t id, uint64_t offset)
+{
+    const uint64_t size = range_size(space, id);
+    const uint64_t distance = range_offset(space, id) - offset;
+    const uint32_t front =
+        space->ops->take(space, space->ranges[id].prev, offset, distance, /*tag*/ 0);
+    space->marks[id] |= space->marks[front] & MARK_CHUNK;
+    range_set_offset(space, id, offset);
+    range_set_size(space, id, size + distance);
+    range_drop(space, front);
+    (void)space->ops->resize(space, id, size);
+}
+
 static allot_status refuse_id(uint32_t id)
 {
     return alloti_fail(ALLOT_STATUS_INVALID, "no used range has the id %" PRIu32, id);

@@ -220,6 +220,19 @@ uint32_t alloti_space_find_free(const allot_space *space, uint32_t near, uint64_
 ALLOT_NODISCARD allot_status alloti_space_take(allot_space *space, uint32_t id, uint64_t offset,
                                                uint64_t size, uint32_t tag, allot_range *out);
 
+/**
+ * Whether a used range could begin at a lower offset, in the free memory before it, and room for
+ * that in tables.
+ *
+ * @return ALLOT_STATUS_OK, and alloti_space_slide() cannot fail until the next call that changes
+ *         the space; ALLOT_STATUS_FRAGMENTED; ALLOT_STATUS_UNSUPPORTED; ALLOT_STATUS_HOST_MEMORY.
+ */
+ALLOT_NODISCARD allot_status alloti_space_reserve_slide(allot_space *space, uint32_t id,
+                                                        uint64_t offset);
+
+/** Let a used range begin there; its id and size stay. */
+void alloti_space_slide(allot_space *space, uint32_t id, uint64_t offset);
+
 /** Whether alloti_space_take() is supported. */
 static inline bool space_can_take(const allot_space *space)
 {

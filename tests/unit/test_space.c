@@ -3,6 +3,7 @@
 #include <allot/space.h>
 #include <string.h>
 
+#include "space/space.h"
 #include "support/alloc_fault.h"
 #include "support/check.h"
 
@@ -280,6 +281,75 @@ static void adaptive_takes_tight_holes_for_small_requests_only(void)
     allot_space_destroy(space);
 }
 
+/** Slide a range as far down as it goes, or half of that. */
+static void slide_down(allot_space *space, uint32_t id, bool is_half)
+{
+    const uint32_t before = space->ranges[id].prev;
+    const uint64_t size = range_size(space, id);
+    const uint64_t offset = range_offset(space, id);
+    const uint64_t used = space->size_used;
+    if (!space_is_free(space, before)) {
+        CHECK_EQ(alloti_space_reserve_slide(space, id, offset == 0 ? 0 : offset - 256),
+                 ALLOT_STATUS_FRAGMENTED);
+        return;
+    }
+    const uint64_t room = range_size(space, before);
+    const uint64_t to = offset - (is_half && room >= 512 ? room / 512 * 256 : room);
+    CHECK_OK(alloti_space_reserve_slide(space, id, to));
+    alloti_space_slide(space, id, to);
+    CHECK_EQ(range_offset(space, id), to);
+    CHECK_EQ(range_size(space, id), size);
+    CHECK_EQ(space->size_used, used);
+    CHECK_OK(allot_space_check(space));
+}
+
+static void used_ranges_slide_into_what_is_free_before_them(void)
+{
+    enum { RANGES = 200 };
+    uint64_t random = check_seed();
+    for (int strategy = 0; strategy < STRATEGIES; strategy++) {
+        allot_space *const space = make((allot_space_strategy)strategy, MIB);
+        uint32_t ids[RANGES];
+        for (int i = 0; i < RANGES; i++) {
+            ids[i] = alloc(space, 256 * check_random_range(&random, 1, 8));
+        }
+        if (!space_can_take(space)) {
+            CHECK_EQ(alloti_space_reserve_slide(space, ids[1], 0), ALLOT_STATUS_UNSUPPORTED);
+            allot_space_destroy(space);
+            continue;
+        }
+        for (int i = 0; i < 4 * RANGES; i++) {
+            uint32_t *const id = &ids[check_random_range(&random, 0, RANGES - 1)];
+            if (i % 2 == 0) {
+                CHECK_OK(allot_space_free(space, *id));
+                *id = alloc(space, 256 * check_random_range(&random, 1, 8));
+            }
+            slide_down(space, *id, i % 3 == 0);
+        }
+        allot_space_destroy(space);
+    }
+}
+
+static void free_memory_is_found_from_a_range_that_is_near(void)
+{
+    for (int strategy = 0; strategy < STRATEGIES; strategy++) {
+        allot_space *const space = make((allot_space_strategy)strategy, MIB);
+        uint32_t ids[5];
+        for (int i = 0; i < 5; i++) {
+            ids[i] = alloc(space, 4096);
+        }
+        const uint64_t offset = range_offset(space, ids[2]);
+        CHECK_OK(allot_space_free(space, ids[2]));
+        CHECK_EQ(alloti_space_find_free(space, ALLOT_NONE, offset + 4095), ids[2]);
+        for (int i = 0; i < 5; i++) {
+            CHECK_EQ(alloti_space_find_free(space, ids[i], offset + 4095), ids[2]);
+            CHECK_EQ(alloti_space_find_free(space, ids[i], range_offset(space, ids[1])),
+                     ALLOT_NONE);
+        }
+        allot_space_destroy(space);
+    }
+}
+
 /* Small ranges, free and used in turns, in a space where a range far above them is free too. */
 static void small_ranges_keep_their_order_in_a_huge_space(void)
 {
@@ -364,6 +434,10 @@ static const check_test TESTS[] = {
     {"adaptive_has_one_end_in_a_space_that_grows", adaptive_has_one_end_in_a_space_that_grows},
     {"adaptive_takes_tight_holes_for_small_requests_only",
      adaptive_takes_tight_holes_for_small_requests_only},
+    {"used_ranges_slide_into_what_is_free_before_them",
+     used_ranges_slide_into_what_is_free_before_them},
+    {"free_memory_is_found_from_a_range_that_is_near",
+     free_memory_is_found_from_a_range_that_is_near},
     {"small_ranges_keep_their_order_in_a_huge_space",
      small_ranges_keep_their_order_in_a_huge_space},
     {"without_host_memory_nothing_changes", without_host_memory_nothing_changes},
