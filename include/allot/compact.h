@@ -56,7 +56,7 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_compact_make_room(allot_heap *heap,
 
 typedef enum allot_compact_goal {
     /** As few segments as possible hold blocks, in mode VIRTUAL as few granules; where no segment
-     * can be emptied, as large a free range as possible. */
+     * can be emptied, a free range of at least 7/8 of what can come together. */
     ALLOT_COMPACT_GOAL_FULL = 0,
     ALLOT_COMPACT_GOAL_MAKE_ROOM = 1, /**< One request fits, with the fewest bytes moved. */
 } allot_compact_goal;
@@ -99,6 +99,9 @@ typedef struct allot_compact_forecast {
     /** Growth of the releasable bytes or of the largest free range, whichever is more, minus
      * `weight` times the bytes to move. Not worth it where it is negative. */
     int64_t benefit;
+    /** That the moves copy: more than `bytes` where a block that overlaps itself goes through free
+     * memory elsewhere. */
+    uint64_t bytes_copied;
 } allot_compact_forecast;
 
 /**
@@ -115,10 +118,10 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_compact_estimate(
 typedef struct allot_compact_plan allot_compact_plan;
 
 /**
- * Plan a compaction. Blocks go into holes that there are, so that no copy overlaps itself; first
- * those of the emptiest segments, the largest first, each to the smallest hole that it fits in;
- * where there is none, small blocks between holes make way. Within a segment the highest blocks go
- * down. Blocks stay in their pool and their stream's memory; pools that place by buddies or tiers
+ * Plan a compaction. Blocks go into holes that there are; first those of the emptiest segments, the
+ * largest first, each to the smallest hole that it fits in; where there is none, small blocks
+ * between holes make way. Within a segment the highest blocks go down. Only where that is not
+ * enough blocks slide: down into a hole that is smaller than they are. Blocks stay in their pool and their stream's memory; pools that place by buddies or tiers
  * are left alone. The heap is locked while its state is copied, in O(ranges); planning itself is
  * O(n log n) and needs no lock. Freed blocks that a stream keeps at hand go back to their segments.
  *
@@ -148,14 +151,15 @@ ALLOT_API void allot_compact_plan_get_forecast(const allot_compact_plan *plan,
                                                allot_compact_forecast *out);
 
 /** Number of moves, and one of them, in the order in which they are made; `index` below the
- * number. */
+ * number. A block that first made way and then slides has two. */
 ALLOT_API uint64_t allot_compact_plan_count(const allot_compact_plan *plan);
 ALLOT_API void allot_compact_plan_get_move(const allot_compact_plan *plan, uint64_t index,
                                            allot_compact_move *out);
 
 /**
  * Make the moves on a copy of the state the plan was made of: each block is where the move says and
- * may be moved, its destination lies in memory, is free and aligned.
+ * may be moved, its destination lies in memory, is free but for the block itself where that slides
+ * down, and aligned.
  *
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_MISMATCH with the first move that is wrong;
  *         ALLOT_STATUS_HOST_MEMORY. O(n log n).
@@ -210,8 +214,9 @@ typedef struct allot_compact_report {
 
 /**
  * Make the moves of a plan, each only if block and destination are still as they were planned; else
- * it is skipped. The heap is locked for one move at a time. Bytes are copied on the block's stream;
- * in heaps that neither scrub nor debug, whole pages are moved instead where the device can.
+ * it is skipped. The heap is locked for one move at a time. Bytes are copied on the block's stream,
+ * those of a block that slides in chunks that do not overlap themselves; in heaps that neither
+ * scrub nor debug, whole pages of other blocks are moved instead where the device can.
  * allot_heap_trim() then gives back what has become free.
  *
  * @param[in]  heap     That the plan was made of.
@@ -219,7 +224,10 @@ typedef struct allot_compact_report {
  * @param[out] report   NULL allowed.
  * @return ALLOT_STATUS_OK, also if moves were skipped; ALLOT_STATUS_INVALID for another heap;
  *         ALLOT_STATUS_HOST_MEMORY, ALLOT_STATUS_BACKEND or ALLOT_STATUS_FORKED: what was moved
- *         by then stays where it is now. Thread-safe.
+ *         by then stays where it is now, and the block that could not be moved is as it was. Only
+ *         if a copy of a slide fails and those that would undo it do as well, a block is lost,
+ *         which the detail tells: it is one that was dropped then, allot_heap_pin() returns
+ *         ALLOT_STATUS_NOT_FOUND. Thread-safe.
  */
 ALLOT_API ALLOT_NODISCARD allot_status
 allot_compact_plan_run(allot_heap *heap, const allot_compact_plan *plan,

@@ -214,8 +214,7 @@ static void run_plan(work *w, outcome *o)
     }
     allot_compact_move move;
     allot_compact_plan_get_move(task->plan, task->plan_at, &move);
-    const uint64_t cost =
-        alloti_plan_cost_ns(&task->plan->state.info, move.from.address, move.to.address, move.size);
+    const uint64_t cost = alloti_plan_move_ns(task->plan, &task->plan->moves[task->plan_at]);
     if (!task_affords(task, move.size)) {
         o->state = ALLOT_COMPACTOR_STATE_BUDGET;
         return;

@@ -134,6 +134,7 @@ allot_status alloti_plan_forecast(allot_compact_plan *plan)
                                               .moves = plan->made_count,
                                               .size_movable = size_movable,
                                               .time_ns = plan->cost_ns,
+                                              .bytes_copied = plan->bytes_copied,
                                               .benefit = benefit(plan, &before, &after)};
     return ALLOT_STATUS_OK;
 }

@@ -199,6 +199,7 @@ allot_status alloti_layout_own(compact_layout *layout, const allot_range *range,
     layout->owners[range->id] = block;
     if (place != NULL) {
         place->below = block_below(layout, range->id);
+        place->stage = 0;
         const uint32_t region = region_of(layout, range->offset);
         place->area = layout->regions[region].area;
         place->offset = range->offset - layout->bases[region];

@@ -19,6 +19,7 @@ typedef struct compact_place {
     uint64_t offset;
     uint32_t range; /**< In the layout; ALLOT_NONE: outside of it. */
     uint32_t move;  /**< That brought it there; ALLOT_NONE: it was there. */
+    uint64_t stage; /**< Where it slid there: free bytes elsewhere to copy through, or 0. */
     uint32_t below; /**< Block that it was placed above; ALLOT_NONE: not known. */
 } compact_place;
 

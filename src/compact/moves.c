@@ -56,9 +56,51 @@ bool alloti_plan_affords(const allot_compact_plan *plan, uint64_t bytes, uint64_
            alloti_plan_now_ns() - plan->began_ns + plan->cost_ns + cost_ns <= options->time_max_ns;
 }
 
+bool alloti_plan_is_slide(const allot_compact_plan *plan, const plan_move *move)
+{
+    return move->from_area == move->to_area && move->to < move->from &&
+           move->from - move->to < plan->state.blocks[move->block].size;
+}
+
+/** Time of copying in chunks, each so many times. */
+static uint64_t chunks_ns(const allot_device_info *info, uint64_t size, uint64_t chunk,
+                          uint64_t times)
+{
+    const uint64_t count = (size + chunk - 1) / chunk;
+    return times * (copy_ns(info, size) + (count - 1) * info->copy_latency_ns);
+}
+
+uint64_t alloti_plan_slide_ns(const allot_device_info *info, uint64_t distance, uint64_t size,
+                              uint64_t *stage)
+{
+    const uint64_t free = stage == NULL ? 0 : *stage;
+    const uint64_t chunk = free < size ? free : size;
+    if (stage != NULL) {
+        *stage = 0;
+    }
+    if (distance >= size || info->copy_bytes_per_s == 0) {
+        return info->copy_bytes_per_s == 0 ? info->copy_latency_ns : copy_ns(info, size);
+    }
+    const uint64_t direct = chunks_ns(info, size, distance, 1);
+    if (chunk <= distance) {
+        return direct;
+    }
+    const uint64_t staged = chunks_ns(info, size, chunk, 2);
+    if (staged >= direct) {
+        return direct;
+    }
+    *stage = chunk;
+    return staged;
+}
+
 uint64_t alloti_plan_move_ns(const allot_compact_plan *plan, const plan_move *move)
 {
     const compact_state *const state = &plan->state;
+    if (alloti_plan_is_slide(plan, move)) {
+        uint64_t stage = move->stage;
+        return alloti_plan_slide_ns(&state->info, move->from - move->to,
+                                    state->blocks[move->block].requested, &stage);
+    }
     return alloti_plan_cost_ns(&state->info, state->areas[move->from_area].address + move->from,
                                state->areas[move->to_area].address + move->to,
                                state->blocks[move->block].requested);
@@ -71,6 +113,8 @@ static void count_move(allot_compact_plan *plan, const plan_move *move, bool is_
     const uint64_t cost = alloti_plan_move_ns(plan, move);
     plan->made_count += is_more ? 1 : UINT64_MAX;
     plan->bytes += is_more ? block->size : -block->size;
+    const uint64_t copied = move->stage == 0 ? block->size : 2 * block->size;
+    plan->bytes_copied += is_more ? copied : -copied;
     plan->cost_ns += is_more ? cost : -cost;
 }
 
@@ -85,8 +129,9 @@ allot_status alloti_plan_move(allot_compact_plan *plan, uint32_t block, const co
     plan_move move = {.block = block,
                       .is_inbound = before->range == ALLOT_NONE,
                       .from_area = before->area,
-                      .from = before->offset};
-    if (place->move != ALLOT_NONE) {
+                      .from = before->offset,
+                      .previous = place->move};
+    if (place->move != ALLOT_NONE && plan->moves[place->move].is_inbound) {
         plan_move *const old = &plan->moves[place->move];
         move = *old;
         count_move(plan, old, false);
@@ -95,6 +140,7 @@ allot_status alloti_plan_move(allot_compact_plan *plan, uint32_t block, const co
     move.to_area = place->area;
     move.to = place->offset;
     move.below = place->below;
+    move.stage = place->stage;
     count_move(plan, &move, true);
     place->move = (uint32_t)plan->move_count;
     plan->moves[plan->move_count++] = move;
@@ -110,7 +156,7 @@ void alloti_plan_unmove(allot_compact_plan *plan, uint32_t block)
         .area = move->from_area,
         .offset = move->from,
         .range = ALLOT_NONE,
-        .move = ALLOT_NONE,
+        .move = move->previous,
         .below = ALLOT_NONE,
     };
     move->block = ALLOT_NONE;
@@ -124,6 +170,13 @@ void alloti_plan_truncate(allot_compact_plan *plan, uint64_t count)
             alloti_plan_unmove(plan, block);
         }
         plan->move_count--;
+    }
+}
+
+void alloti_plan_conclude(allot_compact_plan *plan)
+{
+    for (uint64_t i = 0; i < plan->move_count; i++) {
+        plan->moves[i].is_inbound = false;
     }
 }
 

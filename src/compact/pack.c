@@ -10,18 +10,24 @@
  * as far as it can: everything between it and the cut is free by now.
  *
  * Blocks go by falling size, each to the smallest hole (best fit decreasing); where none is large
- * enough, the cheapest window is cleared for it (evict.h), if that moves less than the block has.
+ * enough, the cheapest window is cleared for it (evict.h), or else the cheapest run of blocks
+ * slides together (slide.h), if that moves less than the block has.
  */
 #include <stdlib.h>
 
-#include "compact/evict.h"
+#include "compact/slide.h"
 #include "core/array.h"
+#include "core/size_math.h"
 #include "space/space.h"
 
 /** Attempts with one more segment each. */
 enum { ATTEMPTS = 4 };
 /** Ranges looked at for windows, for each range that there is: keeps planning near-linear. */
 enum { STEPS_PER_RANGE = 12, STEPS_MIN = 1 << 14 };
+
+/** Of what is free one of so many parts may be left between blocks: bringing the last of it
+ * together would take moving most of them. */
+enum { SLIDE_SHARE_LEFT = 8, SLIDE_ATTEMPTS = 6 };
 
 /** An area of the arena. */
 typedef struct candidate {
@@ -43,7 +49,9 @@ typedef struct pack {
     leaver *leavers;         /**< [leaver_count] */
     uint32_t order_count;
     uint32_t leaver_count;
-    uint64_t left_over; /**< Of them, those for which there was no place. */
+    uint64_t evict_steps; /**< Ranges that may still be looked at for windows, */
+    uint64_t slide_steps; /**< and for slides. */
+    uint64_t left_over;   /**< Of them, those for which there was no place. */
 } pack;
 
 static int compare_candidates(const void *a, const void *b)
@@ -193,7 +201,7 @@ static allot_status settle_in(pack *p, compact_layout *layout, uint32_t block,
     return status == ALLOT_STATUS_OK ? alloti_plan_move(p->plan, block, &before) : status;
 }
 
-static allot_status bring_in(pack *p, compact_layout *layout, uint32_t index, uint64_t *steps)
+static allot_status bring_in(pack *p, compact_layout *layout, uint32_t index)
 {
     const compact_block *const block = &p->plan->state.blocks[index];
     const uint64_t cost_ns = alloti_plan_cost_ns(&p->plan->state.info, 0, 1, block->requested);
@@ -211,7 +219,10 @@ static allot_status bring_in(pack *p, compact_layout *layout, uint32_t index, ui
                                        .cost_max = block->size,
                                        .is_move = true,
                                        .cost_ns = cost_ns};
-        status = alloti_plan_evict(p->plan, layout, &request, steps, &at, &fits);
+        status = alloti_plan_evict(p->plan, layout, &request, &p->evict_steps, &at, &fits);
+        if (status == ALLOT_STATUS_OK && !fits) {
+            status = alloti_plan_slide(p->plan, layout, &request, &p->slide_steps, &at, &fits);
+        }
         if (status == ALLOT_STATUS_OK && fits) {
             status = alloti_space_take(layout->space,
                                        alloti_space_find_free(layout->space, ALLOT_NONE, at), at,
@@ -236,10 +247,11 @@ static allot_status bring_all(pack *p, uint32_t count)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    uint64_t steps =
-        STEPS_MIN + STEPS_PER_RANGE * (layout.space->used_count + layout.space->free_count);
+    const uint64_t ranges = layout.space->used_count + layout.space->free_count;
+    p->evict_steps = STEPS_MIN + STEPS_PER_RANGE * ranges;
+    p->slide_steps = 2 * STEPS_MIN + p->evict_steps;
     for (uint32_t i = 0; i < p->leaver_count && status == ALLOT_STATUS_OK; i++) {
-        status = bring_in(p, &layout, p->leavers[i].block, &steps);
+        status = bring_in(p, &layout, p->leavers[i].block);
     }
     alloti_layout_fini(&layout);
     return status;
@@ -400,6 +412,44 @@ static allot_status bring_down_rest(pack *p)
     return status;
 }
 
+/** Slide until `size` free bytes lie together, or less of what is missing if the budgets do not
+ * allow for that. */
+static allot_status slide_together(pack *p, compact_layout *layout, uint64_t size)
+{
+    const uint64_t largest = allot_space_largest_free(layout->space);
+    allot_status status = ALLOT_STATUS_OK;
+    bool fits = false;
+    for (int i = 0; i < SLIDE_ATTEMPTS && size > largest && !fits && status == ALLOT_STATUS_OK;
+         i++) {
+        const evict_request request = {
+            .size = size, .align = p->plan->state.granule, .cost_max = UINT64_MAX};
+        uint64_t steps = UINT64_MAX;
+        uint64_t at = 0;
+        status = alloti_plan_slide(p->plan, layout, &request, &steps, &at, &fits);
+        size = alloti_align_down(largest + (size - largest) / 2, p->plan->state.granule);
+    }
+    return status;
+}
+
+/** Where much is still free between blocks that no hole was large enough for: they slide. */
+static allot_status slide_rest(pack *p)
+{
+    allot_compact_plan *const plan = p->plan;
+    compact_layout layout;
+    keep(p, p->order_count);
+    alloti_plan_conclude(plan);
+    allot_status status = alloti_layout_init(&plan->state, plan->places, p->regions, p->order_count,
+                                             ALLOT_SPACE_STRATEGY_BEST_FIT, &layout);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    const uint64_t most = alloti_plan_slidable(plan, &layout);
+    status = slide_together(p, &layout,
+                            alloti_align_down(most - most / SLIDE_SHARE_LEFT, plan->state.granule));
+    alloti_layout_fini(&layout);
+    return status;
+}
+
 static allot_status cut_last(pack *p)
 {
     const uint32_t last = p->order_count - 1;
@@ -420,11 +470,14 @@ static allot_status cut_last(pack *p)
         p->regions[i].end = p->regions[i].area == p->order[last].area ? cut : p->regions[i].end;
     }
     leave(p, last, cut);
-    const allot_status status = bring_all(p, p->order_count);
-    return status == ALLOT_STATUS_OK && p->left_over != 0 ? bring_down_rest(p) : status;
+    allot_status status = bring_all(p, p->order_count);
+    if (status == ALLOT_STATUS_OK && p->left_over != 0) {
+        status = bring_down_rest(p);
+    }
+    return status == ALLOT_STATUS_OK ? slide_rest(p) : status;
 }
 
-/* ---- goals ---- */
+/* ---- the goal ---- */
 
 static allot_status pack_arena(pack *p)
 {
@@ -444,47 +497,5 @@ allot_status alloti_plan_pack(allot_compact_plan *plan, uint32_t first, uint32_t
         status = pack_arena(&p);
     }
     fini(&p);
-    return status;
-}
-
-static allot_status clear_room(allot_compact_plan *plan, compact_layout *layout, uint64_t size,
-                               uint64_t align)
-{
-    allot_range range;
-    bool fits = false;
-    uint64_t at = 0;
-    uint64_t steps = UINT64_MAX;
-    const allot_status status = alloti_layout_place(layout, size, align, &range, &fits);
-    if (status != ALLOT_STATUS_OK || fits) {
-        return status;
-    }
-    const evict_request request = {.size = size, .align = align, .cost_max = UINT64_MAX};
-    const allot_status evicted = alloti_plan_evict(plan, layout, &request, &steps, &at, &fits);
-    if (evicted != ALLOT_STATUS_OK || fits) {
-        return evicted;
-    }
-    return alloti_fail(ALLOT_STATUS_FRAGMENTED,
-                       "no range can be cleared of blocks that may move within the budgets");
-}
-
-allot_status alloti_plan_make_room(allot_compact_plan *plan, uint32_t first, uint32_t count,
-                                   uint64_t size, uint64_t align)
-{
-    compact_layout layout;
-    compact_region *const regions = alloti_alloc_array((uint64_t)count + 1, sizeof *regions);
-    if (regions == NULL) {
-        return alloti_fail_memory(count * sizeof *regions);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        regions[i] =
-            (compact_region){.area = first + i, .end = plan->state.areas[first + i].capacity};
-    }
-    allot_status status = alloti_layout_init(&plan->state, plan->places, regions, count,
-                                             ALLOT_SPACE_STRATEGY_BEST_FIT, &layout);
-    if (status == ALLOT_STATUS_OK) {
-        status = clear_room(plan, &layout, size, align);
-        alloti_layout_fini(&layout);
-    }
-    free(regions);
     return status;
 }

@@ -18,6 +18,8 @@ typedef struct plan_move {
     bool is_inbound; /**< From outside of the layout into it. */
     uint64_t from;   /**< Offsets in areas. */
     uint64_t to;
+    uint32_t previous; /**< Move of the same block before; ALLOT_NONE: none. */
+    uint64_t stage; /**< Of one that overlaps itself: free bytes elsewhere to copy through, or 0. */
     uint32_t below; /**< Block that lies below the destination then; ALLOT_NONE: not known. */
 } plan_move;
 
@@ -31,6 +33,7 @@ struct allot_compact_plan {
     uint64_t move_count; /**< Those left out included, until alloti_plan_settle(). */
     uint64_t made_count; /**< Without them. */
     uint64_t bytes;
+    uint64_t bytes_copied; /**< More where bytes go through a stage. */
     uint64_t cost_ns;
     uint64_t began_ns; /**< Clock of the host. */
     allot_compact_forecast forecast;
@@ -43,6 +46,18 @@ uint64_t alloti_plan_now_ns(void);
 uint64_t alloti_plan_cost_ns(const allot_device_info *info, uint64_t from, uint64_t to,
                              uint64_t size);
 
+/** Whether a move is to where the block overlaps itself, at lower addresses. */
+bool alloti_plan_is_slide(const allot_compact_plan *plan, const plan_move *move);
+
+/**
+ * Time of sliding `size` bytes by `distance`.
+ *
+ * @param[in,out] stage  In: the largest free range elsewhere; out: how much of it to copy through,
+ *                       0 where that takes longer. NULL: none.
+ */
+uint64_t alloti_plan_slide_ns(const allot_device_info *info, uint64_t distance, uint64_t size,
+                              uint64_t *stage);
+
 /** Predicted time of a move. */
 uint64_t alloti_plan_move_ns(const allot_compact_plan *plan, const plan_move *move);
 
@@ -50,16 +65,22 @@ uint64_t alloti_plan_move_ns(const allot_compact_plan *plan, const plan_move *mo
 bool alloti_plan_affords(const allot_compact_plan *plan, uint64_t bytes, uint64_t count,
                          uint64_t cost_ns);
 
-/** A block goes from where it was to where its place says now. `before`: what that said. A move of
- * the same block before is replaced. */
+/**
+ * A block goes from where it was to where its place says now. `before`: what that said. A move of
+ * the same block before is replaced if it was one from outside of the layout; any other one may
+ * have made room for others since, and stays.
+ */
 ALLOT_NODISCARD allot_status alloti_plan_move(allot_compact_plan *plan, uint32_t block,
                                               const compact_place *before);
 
-/** Take the move of a block back; its place becomes the one in the heap. */
+/** Take the last move of a block back; its place becomes the one before. */
 void alloti_plan_unmove(allot_compact_plan *plan, uint32_t block);
 
 /** Forget all moves from `count` on. */
 void alloti_plan_truncate(allot_compact_plan *plan, uint64_t count);
+
+/** The moves so far stay: others may be planned to where a block was that came from outside. */
+void alloti_plan_conclude(allot_compact_plan *plan);
 
 /** Close the gaps that moves left out make. */
 void alloti_plan_settle(allot_compact_plan *plan);

@@ -111,39 +111,51 @@ static bool is_no_room(allot_status status)
 
 /* ---- moving ---- */
 
+/** Why a move that failed is skipped; ALLOT_COMPACT_SKIP_COUNT: its failure is told. */
+static allot_compact_skip skip_of(allot_status status)
+{
+    if (alloti_compact_is_changed(status)) {
+        return status == ALLOT_STATUS_BUSY ? ALLOT_COMPACT_SKIP_PINNED : ALLOT_COMPACT_SKIP_FREED;
+    }
+    return is_no_room(status) ? ALLOT_COMPACT_SKIP_TAKEN : ALLOT_COMPACT_SKIP_COUNT;
+}
+
+/** Bring a block to the place that was planned. Under the lock. */
+static allot_status carry(const run *r, const plan_move *move, const heap_sight *seen)
+{
+    uint32_t ghost = 0;
+    allot_status status = alloti_block_take(r->heap, &ghost);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    heap_ask ask = seen->like;
+    ask.segment = r->plan->state.areas[move->to_area].segment;
+    status = take_place(r, move, &ask);
+    if (status != ALLOT_STATUS_OK) {
+        alloti_block_put(r->heap, ghost);
+        return status;
+    }
+    return alloti_block_carry(r->heap, seen->handle, ghost, &ask);
+}
+
 /** Make a move. Under the lock. */
 static allot_status make_move(const run *r, const plan_move *move, allot_compact_skip *skip)
 {
-    allot_heap *const heap = r->heap;
-    const compact_area *const to = &r->plan->state.areas[move->to_area];
     heap_sight seen;
-    uint32_t ghost = 0;
     *skip = look_at_block(r, move, &seen);
     if (*skip != ALLOT_COMPACT_SKIP_COUNT) {
         return ALLOT_STATUS_OK;
     }
-    if (!is_same_segment(r, to, seen.like.arena)) {
+    if (!is_same_segment(r, &r->plan->state.areas[move->to_area], seen.like.arena)) {
         *skip = ALLOT_COMPACT_SKIP_TAKEN;
         return ALLOT_STATUS_OK;
     }
-    allot_status status = alloti_block_take(heap, &ghost);
-    if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    heap_ask ask = seen.like;
-    ask.segment = to->segment;
-    status = take_place(r, move, &ask);
-    if (status != ALLOT_STATUS_OK) {
-        alloti_block_put(heap, ghost);
-        *skip = ALLOT_COMPACT_SKIP_TAKEN;
-        return is_no_room(status) ? ALLOT_STATUS_OK : status;
-    }
-    status = alloti_block_carry(heap, r->plan->state.blocks[move->block].handle, ghost, &ask);
-    if (alloti_compact_is_changed(status)) {
-        *skip = status == ALLOT_STATUS_BUSY ? ALLOT_COMPACT_SKIP_PINNED : ALLOT_COMPACT_SKIP_FREED;
-        return ALLOT_STATUS_OK;
-    }
-    return status;
+    const allot_status status =
+        alloti_plan_is_slide(r->plan, move)
+            ? alloti_block_slide(r->heap, seen.handle, move->to, move->stage)
+            : carry(r, move, &seen);
+    *skip = status == ALLOT_STATUS_OK ? ALLOT_COMPACT_SKIP_COUNT : skip_of(status);
+    return *skip == ALLOT_COMPACT_SKIP_COUNT ? status : ALLOT_STATUS_OK;
 }
 
 static void count_skip(run *r, allot_compact_skip skip)

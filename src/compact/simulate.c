@@ -110,15 +110,15 @@ static const char *make_move(simulation *s, const plan_move *move)
     if (((area->address + to.offset) & (block->align - 1)) != 0) {
         return "the destination is not aligned";
     }
-    /* Its own place is still used: bytes are copied from there. */
-    if (!is_clear(s, &to, block->size)) {
-        return "the destination is not free";
+    if (to.area == from.area && to.offset >= from.offset && to.offset - from.offset < block->size) {
+        return "the destination is not free of the block itself, which slides downwards only";
     }
     const alloti_tree_host host = host_of(s);
     alloti_tree_remove(&s->tree, &host, move->block);
-    s->spots[move->block] = to;
+    const bool is_free = is_clear(s, &to, block->size);
+    s->spots[move->block] = is_free ? to : from;
     alloti_tree_insert(&s->tree, &host, move->block);
-    return NULL;
+    return is_free ? NULL : "the destination is not free";
 }
 
 allot_status alloti_plan_simulate(const allot_compact_plan *plan)

@@ -130,13 +130,25 @@ allot_status alloti_debug_check(allot_heap *heap, const heap_block *block)
                : check_zone(heap, block, block->address + block->requested, tail_size(heap, block));
 }
 
-allot_status alloti_debug_before_reuse(allot_heap *heap, const heap_block *block)
+/** Poison or scrub the last `size` bytes of a block's range. */
+static allot_status fill_end(allot_heap *heap, const heap_block *block, uint64_t size)
 {
     if (!heap->options.is_debug && heap->options.scrub != ALLOT_HEAP_SCRUB_FREE) {
         return ALLOT_STATUS_OK;
     }
     const uint32_t home = heap->arenas[heap->segments[block->segment].arena]->stream;
     const bool scrubs = heap->options.scrub == ALLOT_HEAP_SCRUB_FREE;
-    return fill(heap, heap->streams[home]->stream, range_begin(heap, block),
-                scrubs ? 0 : POISON_FREED, block->size);
+    return fill(heap, heap->streams[home]->stream, range_begin(heap, block) + block->size - size,
+                scrubs ? 0 : POISON_FREED, size);
+}
+
+allot_status alloti_debug_before_sliding(allot_heap *heap, const heap_block *block,
+                                         uint64_t distance)
+{
+    return fill_end(heap, block, distance);
+}
+
+allot_status alloti_debug_before_reuse(allot_heap *heap, const heap_block *block)
+{
+    return fill_end(heap, block, block->size);
 }

@@ -16,6 +16,11 @@ ALLOT_NODISCARD allot_status alloti_debug_before_growth(allot_heap *heap, const 
 ALLOT_NODISCARD allot_status alloti_debug_before_shrinking(allot_heap *heap,
                                                            const heap_block *block, uint64_t size);
 
+/** A block's bytes were copied down by `distance`: poison or scrubbing of the end of what it had.
+ */
+ALLOT_NODISCARD allot_status alloti_debug_before_sliding(allot_heap *heap, const heap_block *block,
+                                                         uint64_t distance);
+
 /** A block is about to be freed: ALLOT_STATUS_MISMATCH if its red zones were written to. Waits for
  * its stream, in debug heaps only. */
 ALLOT_NODISCARD allot_status alloti_debug_check(allot_heap *heap, const heap_block *block);

@@ -64,24 +64,31 @@ void alloti_drop_remove(allot_heap *heap, uint32_t index)
     }
 }
 
-/** Take a block's memory; it stays, as one that was dropped. It is marked as moving. */
-static allot_status drop(allot_heap *heap, uint32_t index)
+allot_status alloti_drop_memory(allot_heap *heap, uint32_t index, uint32_t ghost)
 {
     heap_block *const block = heap_block_at(heap, index);
-    uint32_t ghost = 0;
-    allot_status status = alloti_block_take(heap, &ghost);
+    const allot_status status = alloti_pending_detach(heap, index, ghost, false);
     if (status != ALLOT_STATUS_OK) {
-        return status;
-    }
-    status = alloti_pending_detach(heap, index, ghost, false);
-    if (status != ALLOT_STATUS_OK) {
-        alloti_block_put(heap, ghost);
         return status;
     }
     alloti_count_freed(heap, block);
     block->size = 0;
     atomic_fetch_or_explicit(&block->word, BLOCK_DROPPED, memory_order_relaxed);
+    alloti_drop_remove(heap, index);
     return ALLOT_STATUS_OK;
+}
+
+static allot_status drop(allot_heap *heap, uint32_t index)
+{
+    uint32_t ghost = 0;
+    allot_status status = alloti_block_take(heap, &ghost);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_drop_memory(heap, index, ghost);
+        if (status != ALLOT_STATUS_OK) {
+            alloti_block_put(heap, ghost);
+        }
+    }
+    return status;
 }
 
 /** The next block in line with a flag that is neither pinned nor was used since; marked as moving.
@@ -117,10 +124,7 @@ allot_status alloti_drop_one(allot_heap *heap, uint32_t flag, uint64_t *size)
     heap_block *const block = heap_block_at(heap, index);
     const uint64_t bytes = block->size;
     const allot_status status = drop(heap, index);
-    if (status == ALLOT_STATUS_OK) {
-        alloti_drop_remove(heap, index);
-        *size = bytes;
-    }
+    *size = status == ALLOT_STATUS_OK ? bytes : 0;
     alloti_block_end_move(block);
     return status;
 }

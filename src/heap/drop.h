@@ -22,6 +22,10 @@ void alloti_drop_remove(allot_heap *heap, uint32_t index);
  */
 ALLOT_NODISCARD allot_status alloti_drop_one(allot_heap *heap, uint32_t flag, uint64_t *size);
 
+/** Take a block's memory; it stays, as one that was dropped. It is marked as moving. `ghost` is
+ * from alloti_block_take(); after a failure it is the caller's. */
+ALLOT_NODISCARD allot_status alloti_drop_memory(allot_heap *heap, uint32_t index, uint32_t ghost);
+
 void alloti_drop_fini(allot_heap *heap);
 
 #endif /* ALLOTI_HEAP_DROP_H */

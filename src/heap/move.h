@@ -35,4 +35,18 @@ bool alloti_block_look(allot_heap *heap, uint32_t index, heap_sight *out);
 ALLOT_NODISCARD allot_status alloti_block_carry(allot_heap *heap, allot_handle handle,
                                                 uint32_t ghost, const heap_ask *ask);
 
+/**
+ * Let the range of a block begin at a lower offset of its segment, in the free memory right before
+ * it: the block's bytes are copied there in chunks that do not overlap themselves. Under the lock.
+ *
+ * @param[in] stage  Bytes of free memory elsewhere to copy through, if there is so much; below the
+ *                   distance: none.
+ * @return ALLOT_STATUS_OK; ALLOT_STATUS_FRAGMENTED if what is before the block is not free;
+ *         ALLOT_STATUS_BUSY also if another stream uses the block; else as alloti_block_carry().
+ *         Where a copy failed the block is as it was; where bringing back what was copied by then
+ *         failed as well, the block is one that was dropped: its bytes are lost.
+ */
+ALLOT_NODISCARD allot_status alloti_block_slide(allot_heap *heap, allot_handle handle,
+                                                uint64_t offset, uint64_t stage);
+
 #endif /* ALLOTI_HEAP_MOVE_H */

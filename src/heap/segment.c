@@ -246,6 +246,13 @@ allot_status alloti_segment_take(allot_heap *heap, uint32_t index, uint32_t near
     return status;
 }
 
+void alloti_segment_slide(allot_heap *heap, uint32_t index, uint32_t range, uint64_t offset)
+{
+    const split before = split_of(&heap->segments[index]);
+    alloti_space_slide(heap->segments[index].space, range, offset);
+    note_change(heap, index, before);
+}
+
 allot_status alloti_segment_give_back(allot_heap *heap, uint32_t index, uint32_t range,
                                       uint64_t size)
 {
