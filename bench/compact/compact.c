@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_compact: what plans of compaction move and what planning takes, on heaps of a device
- * without bytes. Scenes: requests of 512 B to 64 MiB come and go between 70 and 85 % of a region
- * for 200,000 steps, then each block is freed by the throw of a coin. Of several segments the goal
- * is one more than their bytes fill.
+ * bench_compact: what plans of compaction move and what planning takes, on heaps of a
+ * device without bytes; what moving takes on the host; steps beside threads that allocate. Scenes:
+ * requests of 512 B to 64 MiB come and go between 70 and 85 % of a region for 200,000 steps, then
+ * each block is freed by the throw of a coin. Of several segments the goal is one more than their
+ * bytes fill.
  */
 #include <allot/compact.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "compact/bench_compact.h"
 #include "measure/workloads.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -32,16 +35,28 @@ static const scene SCENES[] = {
     {"one range of 4 GiB", 4 * GIB, 4 * GIB, 9, 26, 0},
     {"one range of 16 GiB", 16 * GIB, 16 * GIB, 9, 26, 2},
     {"one range of 64 GiB", 64 * GIB, 64 * GIB, 9, 26, 10},
-    {"one of 64 GiB, small", 64 * GIB, 64 * GIB, 9, 23, 0},
-    {"one of 64 GiB, smaller", 64 * GIB, 64 * GIB, 9, 22, 0},
+    {"one of 64 GiB, to 8 MiB", 64 * GIB, 64 * GIB, 9, 23, 0},
+    {"one of 64 GiB, to 4 MiB", 64 * GIB, 64 * GIB, 9, 22, 0},
+    {"one of 64 GiB, to 2 MiB", 64 * GIB, 64 * GIB, 9, 21, 0},
 };
 
-static void require(allot_status status, const char *what)
+enum { SCENE_COUNT = sizeof SCENES / sizeof SCENES[0], SCENE_FIRST_OF_64 = 3 };
+
+void bench_require(allot_status status, const char *what)
 {
     if (status != ALLOT_STATUS_OK) {
         fprintf(stderr, "bench_compact: %s: %s\n", what, allot_error_detail());
         exit(1);
     }
+}
+
+bool bench_goal(const char *what, double value, double goal, bool is_most, const char *unit)
+{
+    const bool is_met = is_most ? value <= goal : value >= goal;
+    printf("%-58s %9.3f %s  goal %s %g: %s\n", what, value, unit, is_most ? "<=" : ">=", goal,
+           is_met ? "met" : "missed");
+    fflush(stdout);
+    return is_met;
 }
 
 /** Blocks that are live. */
@@ -53,7 +68,7 @@ typedef struct live_set {
 
 static void release(allot_heap *heap, live_set *live, uint32_t slot, uint32_t units)
 {
-    require(allot_heap_free(heap, live->handles[slot]), "free");
+    bench_require(allot_heap_free(heap, live->handles[slot]), "free");
     live->handles[slot] = (allot_handle){0};
     live->bytes -= (uint64_t)units * WORKLOAD_GRANULE;
     live->count--;
@@ -106,7 +121,13 @@ static void make_scene(const scene *s, allot_heap *heap, live_set *live)
     workload_fini(&w);
 }
 
-static void bench(const scene *s)
+/** Live blocks and the best time of planning. */
+typedef struct cost {
+    double live;
+    double ns;
+} cost;
+
+static cost bench(const scene *s)
 {
     const allot_heap_options options = {.struct_size = sizeof options,
                                         .mode = ALLOT_HEAP_MODE_SEGMENTS,
@@ -119,20 +140,20 @@ static void bench(const scene *s)
     allot_compact_forecast f = {0};
     uint64_t best_ns = UINT64_MAX;
     uint64_t worst_ns = 0;
-    require(allot_device_open("null,memory:256GiB", &device), "open");
-    require(allot_heap_create(device, &options, &heap), "create");
+    bench_require(allot_device_open("null,memory:256GiB", &device), "open");
+    bench_require(allot_heap_create(device, &options, &heap), "create");
     make_scene(s, heap, &live);
     for (int run = 0; run < RUNS; run++) {
-        require(allot_compact_estimate(heap, NULL, &f), "estimate");
+        bench_require(allot_compact_estimate(heap, NULL, &f), "estimate");
         best_ns = f.planning_ns < best_ns ? f.planning_ns : best_ns;
         worst_ns = f.planning_ns > worst_ns ? f.planning_ns : worst_ns;
     }
     allot_compact_plan *plan = NULL;
     allot_compact_report report;
-    require(allot_compact_plan_create(heap, NULL, &plan), "plan");
-    require(allot_compact_plan_check(plan), "check");
-    require(allot_compact_plan_run(heap, plan, NULL, &report), "run");
-    require(allot_heap_check(heap), "heap check");
+    bench_require(allot_compact_plan_create(heap, NULL, &plan), "plan");
+    bench_require(allot_compact_plan_check(plan), "check");
+    bench_require(allot_compact_plan_run(heap, plan, NULL, &report), "run");
+    bench_require(allot_heap_check(heap), "heap check");
     allot_compact_plan_destroy(plan);
     printf("%-24s %7" PRIu64 " %6.2f %4" PRIu64 " %4" PRIu64 " %6.3f %6.2f %7.2f %8.2f %8.2f",
            s->name, live.count, (double)live.bytes / (double)GIB, f.segments_before,
@@ -150,16 +171,26 @@ static void bench(const scene *s)
     free(live.handles);
     allot_heap_destroy(heap);
     allot_device_destroy(device);
+    return (cost){(double)live.count, (double)best_ns};
 }
 
 int main(void)
 {
+    cost costs[sizeof SCENES / sizeof SCENES[0]];
     printf("%-24s %7s %6s %9s %6s %6s %7s %17s\n", "", "live", "GiB", "segments", "moved", "large",
            "of free", "planning ms");
     printf("%-24s %7s %6s %4s %4s %6s %6s %7s %8s %8s  goal\n", "scene", "", "", "from", "to",
            "/ live", "GiB", "%", "best", "worst");
-    for (size_t i = 0; i < sizeof SCENES / sizeof SCENES[0]; i++) {
-        bench(&SCENES[i]);
+    for (size_t i = 0; i < SCENE_COUNT; i++) {
+        costs[i] = bench(&SCENES[i]);
     }
+    const cost *const few = &costs[SCENE_FIRST_OF_64];
+    const cost *const many = &costs[SCENE_COUNT - 1];
+    printf("\n");
+    bench_goal("growth of planning: exponent, to the last scene",
+               log(many->ns / few->ns) / log(many->live / few->live), 1.2, true, "  ");
+    bench_moves();
+    bench_steps();
+    bench_heap();
     return 0;
 }
