@@ -3,8 +3,8 @@
  * @file
  * Compaction: moving live blocks of a heap so that its free memory lies together.
  *
- * Only blocks of handles move (allot_heap_alloc()), while they are not pinned and no stream but
- * their own uses them. Their bytes are copied on their stream, so work that was queued before and
+ * Only blocks of handles move (allot_heap_alloc()), while they are not pinned and, unless it is
+ * asked for, no stream but their own uses them. Their bytes are copied on their stream, so work that was queued before and
  * after sees them; nobody waits.
  */
 #ifndef ALLOT_COMPACT_H
@@ -73,6 +73,8 @@ typedef struct allot_compact_plan_options {
     uint64_t time_max_ns;
     /** Bytes gained that one byte moved has to pay for, for the net benefit; 0: 1. */
     double weight;
+    /** Move blocks as well that other streams use: see allot_compact_run_options. */
+    bool waits;
 } allot_compact_plan_options;
 
 /** What a plan gains and costs. Filled in by allot_compact_estimate() and
@@ -199,6 +201,14 @@ typedef struct allot_compact_run_options {
      * work that is queued on the block's stream from now on. NULL: none. */
     void (*after)(void *context, const allot_compact_move *move);
     void *context;
+    /**
+     * Move blocks as well that other streams use (allot_heap_use()): the copy then waits on its
+     * stream for the work that those were given by now. Whoever uses the block on another stream
+     * has to pin it, call allot_heap_use(), give the stream its work and unpin it, each time anew:
+     * the call makes the stream wait for the move, and the pin keeps another one from coming in
+     * between. False: such blocks stay where they are.
+     */
+    bool waits;
 } allot_compact_run_options;
 
 /** What running a plan did. Filled in by allot_compact_plan_run(), also when it fails. */

@@ -201,7 +201,8 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_heap_unpin(allot_heap *heap, allot_
 
 /**
  * Tell that a block is used on another stream than its own as well; freeing it then waits for the
- * work that this stream was given by the time of the free (PyTorch's record_stream).
+ * work that this stream was given by the time of the free (PyTorch's record_stream). If the block
+ * was moved, what the stream is given from now on waits for that.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_heap_use(allot_heap *heap, allot_handle handle,
                                                       allot_stream stream);

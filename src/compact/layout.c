@@ -8,9 +8,6 @@
 #include "heap/place.h"
 #include "space/space.h"
 
-/** Addresses and offsets agree modulo this. */
-#define PHASE (UINT64_C(2) << 20)
-
 /** What lies in a layout when it is made. */
 typedef struct entry {
     uint64_t offset;
@@ -33,8 +30,9 @@ static uint64_t set_bases(const compact_state *state, compact_layout *layout)
     uint64_t end = 0;
     for (uint32_t i = 0; i < layout->region_count; i++) {
         const compact_region *const region = &layout->regions[i];
-        const uint64_t phase = state->areas[region->area].address & (PHASE - 1);
-        layout->bases[i] = alloti_align_down(end + state->granule + PHASE - 1, PHASE) + phase;
+        const uint64_t rest = state->areas[region->area].address & (state->phase - 1);
+        layout->bases[i] =
+            alloti_align_down(end + state->granule + state->phase - 1, state->phase) + rest;
         end = layout->bases[i] + region->end;
     }
     return end;

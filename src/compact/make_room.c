@@ -84,7 +84,7 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
     allot_heap *const heap = r->heap;
     heap_sight seen;
     uint32_t ghost = 0;
-    if (!alloti_block_look(heap, index, &seen)) {
+    if (!alloti_block_look(heap, index, false, &seen)) {
         return alloti_fail(ALLOT_STATUS_BUSY, "a block was pinned meanwhile");
     }
     allot_status status = alloti_block_take(heap, &ghost);

@@ -12,9 +12,6 @@
 #include "heap/pending.h"
 #include "heap/pool.h"
 
-/** Layouts keep addresses modulo this. */
-#define ALIGN_MAX (UINT64_C(2) << 20)
-
 /** The request of MAKE_ROOM, as the heap would place it. */
 typedef struct wanted {
     uint32_t arena;
@@ -45,9 +42,9 @@ static allot_status take_options(const allot_compact_plan_options *given,
     if (taken != ALLOT_STATUS_OK) {
         return taken;
     }
-    if (request->align > ALIGN_MAX) {
+    if (request->align > COMPACT_ALIGN_MAX) {
         return alloti_fail(ALLOT_STATUS_INVALID,
-                           "plans keep alignments up to 2 MiB; allot_compact_make_room() has no "
+                           "plans keep alignments up to 1 GiB; allot_compact_make_room() has no "
                            "such bound");
     }
     return alloti_request_check(request, false);
@@ -79,7 +76,13 @@ static allot_status read_heap(allot_heap *heap, allot_compact_plan *plan,
         (void)alloti_front_flush_all(heap);
         status = alloti_pending_collect(heap);
     }
-    return status == ALLOT_STATUS_OK ? alloti_compact_state_read(heap, &plan->state) : status;
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_compact_state_read(heap, plan->options.waits, &plan->state);
+    }
+    if (status == ALLOT_STATUS_OK && want->align > plan->state.phase) {
+        plan->state.phase = want->align;
+    }
+    return status;
 }
 
 /* ---- planning ---- */

@@ -44,7 +44,7 @@ static allot_compact_skip look_at_block(const run *r, const plan_move *move, hea
     if (((word >> BLOCK_PIN_SHIFT) & BLOCK_PINS_MAX) != 0) {
         return ALLOT_COMPACT_SKIP_PINNED;
     }
-    if (!alloti_block_look(heap, index, seen)) {
+    if (!alloti_block_look(heap, index, r->options.waits, seen)) {
         return ALLOT_COMPACT_SKIP_IN_USE;
     }
     if (seen->handle.value != planned->handle.value) {

@@ -10,8 +10,7 @@
 #include "heap/move.h"
 #include "space/space.h"
 
-/** Blocks whose alignment is above this stay: layouts keep addresses modulo it. */
-#define ALIGN_MAX (UINT64_C(2) << 20)
+#define PHASE_MIN (UINT64_C(2) << 20)
 
 static allot_status add_block(compact_state *state, const compact_block *block)
 {
@@ -34,13 +33,14 @@ static allot_status read_used(compact_state *state, allot_heap *heap, compact_ar
                            .size = range_size(segment->space, range)};
     heap_sight seen;
     if (owner != ALLOT_NONE && space_can_take(segment->space) &&
-        alloti_compact_can_move(heap_block_at(heap, owner)) &&
-        alloti_block_look(heap, owner, &seen) && seen.like.align <= ALIGN_MAX &&
+        alloti_block_look(heap, owner, state->waits, &seen) &&
+        seen.like.align <= COMPACT_ALIGN_MAX &&
         seen.address == area->address + block.offset + seen.like.lead) {
         block.is_movable = true;
         block.align = seen.like.align;
         block.requested = seen.like.request.size;
         block.handle = seen.handle;
+        state->phase = block.align > state->phase ? block.align : state->phase;
     }
     *(block.is_movable ? &area->size_movable : &area->size_fixed) += block.size;
     return add_block(state, &block);
@@ -97,10 +97,13 @@ static allot_status read_segment(compact_state *state, allot_heap *heap, uint32_
     return status;
 }
 
-allot_status alloti_compact_state_read(allot_heap *heap, compact_state *out)
+allot_status alloti_compact_state_read(allot_heap *heap, bool waits, compact_state *out)
 {
-    compact_state state = {
-        .info = heap->info, .is_virtual = heap->is_virtual, .granule = heap->options.granule};
+    compact_state state = {.info = heap->info,
+                           .phase = PHASE_MIN,
+                           .waits = waits,
+                           .is_virtual = heap->is_virtual,
+                           .granule = heap->options.granule};
     allot_status status = ALLOT_STATUS_OK;
     const uint32_t arena_count = atomic_load_explicit(&heap->arena_count, memory_order_acquire);
     for (uint32_t i = 0; i < arena_count && status == ALLOT_STATUS_OK; i++) {

@@ -8,6 +8,9 @@
 
 #include "heap/heap.h"
 
+/** Alignments above this are not planned with: blocks that have one stay. */
+#define COMPACT_ALIGN_MAX (UINT64_C(1) << 30)
+
 /** A segment. */
 typedef struct compact_area {
     uint32_t segment;
@@ -36,6 +39,9 @@ typedef struct compact_block {
 
 typedef struct compact_state {
     allot_device_info info;
+    /** Layouts keep addresses modulo this: the largest alignment of blocks, at least 2 MiB. */
+    uint64_t phase;
+    bool waits; /**< Blocks that other streams use can be moved. */
     bool is_virtual;
     uint64_t granule;    /**< Of blocks. */
     compact_area *areas; /**< Those of an arena follow one another by address. [area_count] */
@@ -47,7 +53,8 @@ typedef struct compact_state {
 } compact_state;
 
 /** Read a heap, under its lock; ALLOT_STATUS_HOST_MEMORY. O(ranges + granules). */
-ALLOT_NODISCARD allot_status alloti_compact_state_read(allot_heap *heap, compact_state *out);
+ALLOT_NODISCARD allot_status alloti_compact_state_read(allot_heap *heap, bool waits,
+                                                       compact_state *out);
 void alloti_compact_state_fini(compact_state *state);
 
 #endif /* ALLOTI_COMPACT_STATE_H */

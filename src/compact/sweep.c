@@ -269,7 +269,7 @@ static allot_status move_next(allot_heap *heap, compact_sweep *sweep, sweep_piec
     heap_sight seen;
     const heap_block *const block = block_in(heap, sweep, sweep->batch[sweep->at], &index);
     allot_status status = ALLOT_STATUS_OK;
-    if (block == NULL || !alloti_block_look(heap, index, &seen)) {
+    if (block == NULL || !alloti_block_look(heap, index, false, &seen)) {
         piece->skipped = block != NULL;
     } else if (seen.like.size > piece->bytes_max) {
         piece->is_over = true;

@@ -118,6 +118,7 @@ void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t index)
     block->is_home = segment->arena == ask->arena;
     block->is_pending = false;
     block->is_unordered = false;
+    block->is_moved = false;
     atomic_store_explicit(&block->used_at, atomic_load_explicit(&heap->ticks, memory_order_relaxed),
                           memory_order_relaxed);
 }

@@ -8,6 +8,7 @@
 #include "heap/drop.h"
 #include "heap/front.h"
 #include "heap/pending.h"
+#include "heap/place.h"
 #include "heap/stats.h"
 
 /** Retire the block of a handle; where it is just being moved, after that. */
@@ -119,6 +120,18 @@ allot_status allot_heap_free_pointer(allot_heap *heap, allot_devptr ptr)
 
 /* ---- uses and looking ---- */
 
+/** Work that a stream is given from now on comes after the block was moved. */
+static allot_status order_after_move(allot_heap *heap, heap_block *block, allot_stream stream)
+{
+    const uint32_t own = heap->arenas[block->arena]->stream;
+    if (!block->is_moved || heap->streams[own]->stream.value == stream.value) {
+        return ALLOT_STATUS_OK;
+    }
+    const allot_status done = alloti_place_order(heap, stream, own, false);
+    block->is_moved = done != ALLOT_STATUS_OK;
+    return done == ALLOT_STATUS_BUSY ? alloti_place_order(heap, stream, own, true) : done;
+}
+
 allot_status allot_heap_use(allot_heap *heap, allot_handle handle, allot_stream stream)
 {
     uint32_t index = 0;
@@ -137,6 +150,9 @@ allot_status allot_heap_use(allot_heap *heap, allot_handle handle, allot_stream 
         status = alloti_stream_get(heap, stream, &place);
         if (status == ALLOT_STATUS_OK) {
             status = alloti_pending_use(heap, index, place);
+        }
+        if (status == ALLOT_STATUS_OK) {
+            status = order_after_move(heap, heap_block_at(heap, index), stream);
         }
     }
     alloti_block_end_move(heap_block_at(heap, index));

@@ -77,6 +77,7 @@ typedef struct heap_block {
     int32_t priority;
     bool is_home;             /**< Its segment is of its own arena. */
     bool is_pending;          /**< Freed, not given back yet. */
+    bool is_moved;            /**< Its bytes may be on their way, in the order of its own stream. */
     bool is_unordered;        /**< Its own stream is to be waited for before it is given back. */
     uint64_t line_at;         /**< used_at when it was entered in the line of those to drop. */
     _Atomic uint64_t used_at; /**< heap.ticks when it was last unpinned; relaxed: a hint. */

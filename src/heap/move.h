@@ -17,10 +17,11 @@ typedef struct heap_sight {
 
 /**
  * Look at a block that can be moved; false if it cannot: it is no handle, pinned, used by other
- * streams, or in memory of another stream. Under the lock. Only what is seen so is known: what else
- * is read of a block may be written at the same time, by a thread that it is handed out to.
+ * streams and they are not to be waited for, or in memory of another stream. Under the lock. Only
+ * what is seen so is known: what else is read of a block may be written at the same time, by a
+ * thread that it is handed out to.
  */
-bool alloti_block_look(allot_heap *heap, uint32_t index, heap_sight *out);
+bool alloti_block_look(allot_heap *heap, uint32_t index, bool waits, heap_sight *out);
 
 /**
  * Bring the bytes of the block that a handle names to the range of `ask`, from alloti_ask_like(),
@@ -35,6 +36,10 @@ bool alloti_block_look(allot_heap *heap, uint32_t index, heap_sight *out);
 ALLOT_NODISCARD allot_status alloti_block_carry(allot_heap *heap, allot_handle handle,
                                                 uint32_t ghost, const heap_ask *ask);
 
+/** Let a block's own stream begin what follows after the work of all others that use it. Under the
+ * lock, while the block is held. */
+ALLOT_NODISCARD allot_status alloti_block_after_uses(allot_heap *heap, const heap_block *block);
+
 /**
  * Let the range of a block begin at a lower offset of its segment, in the free memory right before
  * it: the block's bytes are copied there in chunks that do not overlap themselves. Under the lock.
@@ -42,9 +47,9 @@ ALLOT_NODISCARD allot_status alloti_block_carry(allot_heap *heap, allot_handle h
  * @param[in] stage  Bytes of free memory elsewhere to copy through, if there is so much; below the
  *                   distance: none.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_FRAGMENTED if what is before the block is not free;
- *         ALLOT_STATUS_BUSY also if another stream uses the block; else as alloti_block_carry().
- *         Where a copy failed the block is as it was; where bringing back what was copied by then
- *         failed as well, the block is one that was dropped: its bytes are lost.
+ *         ALLOT_STATUS_BUSY also if it lies in memory of another stream; else as
+ * alloti_block_carry(). Where a copy failed the block is as it was; where bringing back what was
+ * copied by then failed as well, the block is one that was dropped: its bytes are lost.
  */
 ALLOT_NODISCARD allot_status alloti_block_slide(allot_heap *heap, allot_handle handle,
                                                 uint64_t offset, uint64_t stage);

@@ -78,8 +78,7 @@ static allot_status resize_in_place(allot_heap *heap, heap_block *block, uint64_
     return status;
 }
 
-/** Let a block's own stream begin what follows after the work of all others that use it. */
-static allot_status order_after_uses(allot_heap *heap, const heap_block *block)
+allot_status alloti_block_after_uses(allot_heap *heap, const heap_block *block)
 {
     const uint32_t own = heap->arenas[block->arena]->stream;
     allot_status status = ALLOT_STATUS_OK;
@@ -121,7 +120,7 @@ static allot_status move_block(allot_heap *heap, uint32_t index, uint32_t ghost,
     const uint64_t address = heap->segments[ask->segment].address + ask->range.offset + ask->lead;
     const uint64_t kept =
         block->requested < ask->request.size ? block->requested : ask->request.size;
-    allot_status status = order_after_uses(heap, block);
+    allot_status status = alloti_block_after_uses(heap, block);
     if (status == ALLOT_STATUS_OK) {
         status = bring(heap, block, ask, address, kept);
     }
@@ -137,6 +136,7 @@ static allot_status move_block(allot_heap *heap, uint32_t index, uint32_t ghost,
     block->requested = ask->request.size;
     block->segment = ask->segment;
     block->range = ask->range.id;
+    block->is_moved = true;
     heap->segments[ask->segment].owners[ask->range.id] = index;
     block->is_home = heap->segments[ask->segment].arena == block->arena;
     alloti_count_active(heap, block);
@@ -160,14 +160,14 @@ heap_ask alloti_ask_like(allot_heap *heap, uint32_t index, uint64_t size)
                       .fresh = ALLOT_NONE};
 }
 
-bool alloti_block_look(allot_heap *heap, uint32_t index, heap_sight *out)
+bool alloti_block_look(allot_heap *heap, uint32_t index, bool waits, heap_sight *out)
 {
     heap_block *const block = heap_block_at(heap, index);
     const uint64_t granule = heap->options.granule;
     if (!alloti_block_begin_move(block)) {
         return false;
     }
-    const bool can_move = block->is_home && block->uses == ALLOT_NONE;
+    const bool can_move = block->is_home && (waits || block->uses == ALLOT_NONE);
     if (can_move) {
         *out = (heap_sight){.handle = alloti_block_handle(heap, index),
                             .address = block->address,

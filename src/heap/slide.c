@@ -176,6 +176,7 @@ static void settle(const slide *s, uint64_t offset)
     alloti_record_block(s->heap, ALLOT_EVENT_FREE_COMPLETED, s->block);
     alloti_segment_slide(s->heap, s->block->segment, s->block->range, offset);
     s->block->address -= s->from - s->to;
+    s->block->is_moved = true;
     alloti_record_block(s->heap, ALLOT_EVENT_ALLOC, s->block);
 }
 
@@ -230,10 +231,13 @@ static allot_status begin_slide(allot_heap *heap, uint32_t index, uint64_t offse
 {
     heap_block *const block = heap_block_at(heap, index);
     const heap_segment *const segment = &heap->segments[block->segment];
-    if (!block->is_home || block->uses != ALLOT_NONE) {
-        return alloti_fail(ALLOT_STATUS_BUSY, "another stream uses the block");
+    if (!block->is_home) {
+        return alloti_fail(ALLOT_STATUS_BUSY, "the block lies in memory of another stream");
     }
-    const allot_status status = alloti_space_reserve_slide(segment->space, block->range, offset);
+    allot_status status = alloti_space_reserve_slide(segment->space, block->range, offset);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_block_after_uses(heap, block);
+    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }

@@ -470,6 +470,53 @@ static void debug_and_scrubbing_heaps_compact(void)
     check_random_scene(&options, 2, 0);
 }
 
+static bool get_aligned(scene *s, uint64_t align)
+{
+    const allot_request request = {.struct_size = sizeof request, .size = MIB, .align = align};
+    held b = {.size = MIB, .pattern = (uint8_t)(s->count + 1)};
+    allot_devptr at = {0};
+    const allot_stream stream = {0};
+    if (!CHECK_OK(allot_heap_alloc(s->heap, &request, &b.handle)) ||
+        !CHECK_OK(allot_heap_pin(s->heap, b.handle, &at))) {
+        return false;
+    }
+    CHECK_OK(allot_device_fill(s->device, stream, at, b.pattern, b.size));
+    CHECK_OK(allot_heap_unpin(s->heap, b.handle));
+    s->blocks[s->count++] = b;
+    return true;
+}
+
+static void large_alignments_are_kept(void)
+{
+    const uint64_t align = 4 * MIB;
+    scene s;
+    allot_heap_options options = scene_segments();
+    allot_compact_move move;
+    allot_block_info info;
+    options.segment_size = 8 * MIB;
+    options.limit = 32 * MIB;
+    REQUIRE(scene_open(&s, &options));
+    /* One segment is full of blocks, two of them aligned; a third one makes another segment. */
+    REQUIRE(get_aligned(&s, align) && get_aligned(&s, align));
+    for (int i = 0; i < 6; i++) {
+        CHECK(scene_get(&s, MIB));
+    }
+    REQUIRE(get_aligned(&s, align));
+    const allot_handle last = s.blocks[8].handle;
+    scene_drop(&s, 2); /* a hole that is not aligned */
+    scene_drop(&s, 1);
+    allot_compact_plan *const plan = plan_of(&s, NULL);
+    REQUIRE(CHECK_EQ(allot_compact_plan_count(plan), 1));
+    allot_compact_plan_get_move(plan, 0, &move);
+    CHECK_EQ(move.handle.value, last.value);
+    CHECK_EQ(move.to.address % align, 0);
+    CHECK_EQ(run_plan(&s, plan).moved, 1);
+    CHECK_OK(allot_heap_get_block(s.heap, last, &info));
+    CHECK_EQ(info.ptr.address, move.to.address);
+    allot_compact_plan_destroy(plan);
+    scene_close(&s);
+}
+
 static void buddies_and_tiers_are_left_alone(void)
 {
     static const allot_space_strategy strategies[] = {ALLOT_SPACE_STRATEGY_BUDDY,
@@ -548,6 +595,7 @@ static const check_test tests[] = {
     {"the_simulator_finds_what_is_wrong", the_simulator_finds_what_is_wrong},
     {"random_heaps_end_as_foretold", random_heaps_end_as_foretold},
     {"debug_and_scrubbing_heaps_compact", debug_and_scrubbing_heaps_compact},
+    {"large_alignments_are_kept", large_alignments_are_kept},
     {"buddies_and_tiers_are_left_alone", buddies_and_tiers_are_left_alone},
     {"a_failed_move_loses_nothing", a_failed_move_loses_nothing},
     {"planning_survives_a_lack_of_host_memory", planning_survives_a_lack_of_host_memory},

@@ -218,6 +218,30 @@ static void budgets_bound_slides(void)
     close_holes(&s);
 }
 
+static void slides_wait_for_other_streams_if_asked(void)
+{
+    const allot_compact_plan_options goal = {.struct_size = sizeof goal, .waits = true};
+    const allot_compact_run_options run = {.struct_size = sizeof run, .waits = true};
+    const allot_heap_options options = segments();
+    scene s;
+    allot_stream side;
+    allot_compact_report report;
+    REQUIRE(open_holes(&s, &options, 0));
+    CHECK_OK(allot_device_stream_create(s.failing, &side));
+    for (uint32_t i = 0; i < s.count; i++) {
+        CHECK_OK(allot_heap_use(s.heap, s.blocks[i].handle, side));
+    }
+    allot_compact_plan *const plan = plan_of(&s, &goal);
+    CHECK(slides_of(plan) > 0);
+    CHECK_OK(allot_compact_plan_run(s.heap, plan, &run, &report));
+    CHECK_EQ(report.skipped, 0);
+    CHECK_EQ(report.moved, allot_compact_plan_count(plan));
+    CHECK_OK(allot_heap_end_stream(s.heap, side));
+    CHECK_OK(allot_device_stream_destroy(s.failing, side));
+    allot_compact_plan_destroy(plan);
+    close_holes(&s);
+}
+
 /* ---- chunks ---- */
 
 static uint64_t copied_bytes(const scene *s)
@@ -405,6 +429,7 @@ static const check_test tests[] = {
     {"a_request_gets_room_between_blocks", a_request_gets_room_between_blocks},
     {"what_is_pinned_is_not_slid_over", what_is_pinned_is_not_slid_over},
     {"budgets_bound_slides", budgets_bound_slides},
+    {"slides_wait_for_other_streams_if_asked", slides_wait_for_other_streams_if_asked},
     {"many_small_chunks_go_through_a_stage", many_small_chunks_go_through_a_stage},
     {"a_stage_that_is_gone_is_done_without", a_stage_that_is_gone_is_done_without},
     {"a_slide_that_fails_is_undone", a_slide_that_fails_is_undone},
