@@ -60,19 +60,63 @@ static void count_area(const compact_state *state, uint32_t index, const piece *
     f->releasable += has_blocks || state->is_virtual ? 0 : area->held;
 }
 
-static void measure(const compact_state *state, piece *pieces, figures *f)
+/** Areas that follow one another, and what lies in them. */
+typedef struct part {
+    uint32_t first;
+    uint32_t end;
+    uint32_t block_first;
+    uint32_t block_count;
+} part;
+
+static part part_of(const compact_state *state, uint32_t first, uint32_t count)
 {
-    qsort(pieces, state->block_count, sizeof *pieces, compare_pieces);
+    part p = {.first = first, .end = first + count};
+    if (count != 0) {
+        const compact_area *const last = &state->areas[first + count - 1];
+        p.block_first = state->areas[first].first;
+        p.block_count = last->first + last->count - p.block_first;
+    }
+    return p;
+}
+
+static void measure(const compact_state *state, const part *p, piece *pieces, figures *f)
+{
+    qsort(pieces, p->block_count, sizeof *pieces, compare_pieces);
     uint64_t begin = 0;
     *f = (figures){0};
-    for (uint32_t a = 0; a < state->area_count; a++) {
+    for (uint32_t a = p->first; a < p->end; a++) {
         uint64_t end = begin;
-        while (end < state->block_count && pieces[end].area == a) {
+        while (end < p->block_count && pieces[end].area == a) {
             end++;
         }
         count_area(state, a, pieces + begin, end - begin, f);
         begin = end;
     }
+}
+
+/** Before and after the moves. */
+static allot_status measure_both(const allot_compact_plan *plan, const part *p, figures *before,
+                                 figures *after)
+{
+    piece *const pieces = alloti_alloc_array((uint64_t)p->block_count + 1, sizeof *pieces);
+    if (pieces == NULL) {
+        return alloti_fail_memory(p->block_count * sizeof *pieces);
+    }
+    for (uint32_t i = 0; i < p->block_count; i++) {
+        const compact_block *const b = &plan->state.blocks[p->block_first + i];
+        pieces[i] =
+            (piece){.offset = b->offset, .size = b->size, .area = b->area, .is_wall = b->is_wall};
+    }
+    measure(&plan->state, p, pieces, before);
+    for (uint32_t i = 0; i < p->block_count; i++) {
+        const compact_block *const b = &plan->state.blocks[p->block_first + i];
+        const compact_place *const place = &plan->places[p->block_first + i];
+        pieces[i] = (piece){
+            .offset = place->offset, .size = b->size, .area = place->area, .is_wall = b->is_wall};
+    }
+    measure(&plan->state, p, pieces, after);
+    free(pieces);
+    return ALLOT_STATUS_OK;
 }
 
 static double fragmentation(const figures *f)
@@ -95,31 +139,34 @@ static int64_t benefit(const allot_compact_plan *plan, const figures *before, co
     return net > -9e18 ? (int64_t)net : INT64_MIN;
 }
 
+allot_status alloti_plan_is_worse(const allot_compact_plan *plan, uint32_t first, uint32_t count,
+                                  bool *out)
+{
+    const part p = part_of(&plan->state, first, count);
+    figures before;
+    figures after;
+    const allot_status status = measure_both(plan, &p, &before, &after);
+    if (status == ALLOT_STATUS_OK) {
+        *out = after.releasable < before.releasable ||
+               (after.releasable == before.releasable && after.largest < before.largest);
+    }
+    return status;
+}
+
 allot_status alloti_plan_forecast(allot_compact_plan *plan)
 {
     const compact_state *const state = &plan->state;
+    const part all = part_of(state, 0, state->area_count);
     figures before;
     figures after;
     uint64_t size_movable = 0;
-    piece *const pieces = alloti_alloc_array((uint64_t)state->block_count + 1, sizeof *pieces);
-    if (pieces == NULL) {
-        return alloti_fail_memory(state->block_count * sizeof *pieces);
+    const allot_status status = measure_both(plan, &all, &before, &after);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
     }
     for (uint32_t i = 0; i < state->block_count; i++) {
-        const compact_block *const b = &state->blocks[i];
-        pieces[i] =
-            (piece){.offset = b->offset, .size = b->size, .area = b->area, .is_wall = b->is_wall};
-        size_movable += b->is_movable ? b->size : 0;
+        size_movable += state->blocks[i].is_movable ? state->blocks[i].size : 0;
     }
-    measure(state, pieces, &before);
-    for (uint32_t i = 0; i < state->block_count; i++) {
-        pieces[i] = (piece){.offset = plan->places[i].offset,
-                            .size = state->blocks[i].size,
-                            .area = plan->places[i].area,
-                            .is_wall = state->blocks[i].is_wall};
-    }
-    measure(state, pieces, &after);
-    free(pieces);
     plan->forecast = (allot_compact_forecast){.struct_size = sizeof plan->forecast,
                                               .size_free = before.size_free,
                                               .largest_before = before.largest,

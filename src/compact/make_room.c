@@ -17,6 +17,7 @@
 #include "heap/front.h"
 #include "heap/move.h"
 #include "heap/pending.h"
+#include "heap/place.h"
 #include "heap/pool.h"
 
 /** A request that room is made for. */
@@ -98,7 +99,9 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
     }
     if (status != ALLOT_STATUS_OK) {
         alloti_block_put(heap, ghost);
-        return status;
+        return heap_is_no_room(status) ? alloti_fail(ALLOT_STATUS_FRAGMENTED,
+                                                     "there is no place for a block in the way")
+                                       : status;
     }
     status = alloti_block_carry(heap, seen.handle, ghost, &ask);
     r->moved += status == ALLOT_STATUS_OK ? seen.like.size : 0;

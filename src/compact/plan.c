@@ -114,13 +114,29 @@ static uint32_t count_areas(const compact_state *state, uint32_t first)
     return end - first;
 }
 
+/** Pack an arena, unless that leaves it worse off: within a budget, or around blocks that stay, not
+ * every move can be followed by the one that it was meant for. */
+static allot_status pack_arena(allot_compact_plan *plan, uint32_t first, uint32_t count)
+{
+    const uint64_t begin = plan->move_count;
+    bool is_worse = false;
+    allot_status status = alloti_plan_pack(plan, first, count);
+    if (status == ALLOT_STATUS_OK && plan->move_count != begin) {
+        status = alloti_plan_is_worse(plan, first, count, &is_worse);
+    }
+    if (is_worse) {
+        alloti_plan_truncate(plan, begin);
+    }
+    return status;
+}
+
 static allot_status plan_full(allot_compact_plan *plan)
 {
     const compact_state *const state = &plan->state;
     allot_status status = ALLOT_STATUS_OK;
     for (uint32_t first = 0; first < state->area_count && status == ALLOT_STATUS_OK;) {
         const uint32_t count = count_areas(state, first);
-        status = alloti_plan_pack(plan, first, count);
+        status = pack_arena(plan, first, count);
         first += count;
     }
     return status;

@@ -94,6 +94,11 @@ ALLOT_NODISCARD allot_status alloti_plan_pack(allot_compact_plan *plan, uint32_t
 ALLOT_NODISCARD allot_status alloti_plan_make_room(allot_compact_plan *plan, uint32_t first,
                                                    uint32_t count, uint64_t size, uint64_t align);
 
+/** Whether the moves within the areas [first, first + count) of one arena make less memory free to
+ * give back, or as much and the largest free range smaller. */
+ALLOT_NODISCARD allot_status alloti_plan_is_worse(const allot_compact_plan *plan, uint32_t first,
+                                                  uint32_t count, bool *out);
+
 /** Fill in plan->forecast. */
 ALLOT_NODISCARD allot_status alloti_plan_forecast(allot_compact_plan *plan);
 

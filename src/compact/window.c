@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/size_math.h"
 #include "heap/block.h"
 #include "space/space.h"
 
@@ -21,24 +22,59 @@ bool alloti_compact_is_changed(allot_status status)
            status == ALLOT_STATUS_NOT_FOUND;
 }
 
+static void add_item(compact_map *map, compact_item item)
+{
+    map->items[map->count++] = item;
+}
+
+/** A free range of a virtual segment: its parts with memory, and those without, which stay so. */
+static void add_parts(compact_map *map, const heap_segment *segment, uint64_t granule,
+                      uint64_t begin, uint64_t end)
+{
+    while (begin < end) {
+        const bool has_memory = segment->granules[begin / granule].memory.value != 0;
+        uint64_t stop = begin;
+        do {
+            stop = alloti_align_down(stop, granule) + granule;
+        } while (stop < end && (segment->granules[stop / granule].memory.value != 0) == has_memory);
+        stop = stop < end ? stop : end;
+        add_item(map, (compact_item){.offset = begin,
+                                     .size = stop - begin,
+                                     .block = ALLOT_NONE,
+                                     .is_fixed = !has_memory});
+        begin = stop;
+    }
+}
+
+static uint64_t most_items(const allot_heap *heap, const allot_space *space)
+{
+    const uint64_t ranges = space->used_count + space->free_count;
+    return heap->is_virtual ? ranges + space->capacity / heap->info.granule + 1 : ranges;
+}
+
 allot_status alloti_compact_read(const allot_heap *heap, uint32_t index, compact_map *out)
 {
     const heap_segment *const segment = &heap->segments[index];
     const allot_space *const space = segment->space;
-    const allot_status status = alloti_array_reserve(
-        &out->items, &out->capacity, space->used_count + space->free_count, sizeof *out->items);
+    const allot_status status = alloti_array_reserve(&out->items, &out->capacity,
+                                                     most_items(heap, space), sizeof *out->items);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
     out->count = 0;
     for (uint32_t id = space->first; id != ALLOT_NONE; id = space->ranges[id].next) {
+        if (space_is_free(space, id) && heap->is_virtual) {
+            add_parts(out, segment, heap->info.granule, range_offset(space, id),
+                      range_end(space, id));
+            continue;
+        }
         const uint32_t owner = space_is_free(space, id) ? ALLOT_NONE : segment->owners[id];
-        out->items[out->count++] =
-            (compact_item){.offset = range_offset(space, id),
-                           .size = range_size(space, id),
-                           .block = owner,
-                           .is_fixed = owner != ALLOT_NONE &&
-                                       !alloti_compact_can_move(heap_block_at(heap, owner))};
+        add_item(out,
+                 (compact_item){.offset = range_offset(space, id),
+                                .size = range_size(space, id),
+                                .block = owner,
+                                .is_fixed = owner != ALLOT_NONE &&
+                                            !alloti_compact_can_move(heap_block_at(heap, owner))});
     }
     return ALLOT_STATUS_OK;
 }

@@ -21,7 +21,7 @@ typedef struct compact_item {
     uint64_t offset;
     uint64_t size;
     uint32_t block; /**< ALLOT_NONE: it is free. */
-    bool is_fixed;  /**< A block that cannot be moved now. */
+    bool is_fixed;  /**< A block that cannot be moved now, or no memory is mapped there. */
 } compact_item;
 
 /** The ranges of a segment, by offset. Zero-initialise. [count] */
@@ -38,7 +38,7 @@ bool alloti_compact_can_move(const heap_block *block);
 /** Whether alloti_block_carry() failed because the block was pinned, freed or dropped meanwhile. */
 bool alloti_compact_is_changed(allot_status status);
 
-/** Read the ranges of a segment; ALLOT_STATUS_HOST_MEMORY. O(ranges). */
+/** Read the ranges of a segment; ALLOT_STATUS_HOST_MEMORY. O(ranges + granules). */
 ALLOT_NODISCARD allot_status alloti_compact_read(const allot_heap *heap, uint32_t segment,
                                                  compact_map *out);
 void alloti_compact_map_fini(compact_map *map);
