@@ -26,13 +26,17 @@ def test_all_strategies_are_measured_on_the_host():
         assert row["heap_ns"] > 0
         assert row["heap_reserved_ratio"] >= 1
     assert all(value > 0 for value in found["rates"].values())
+    assert found["compaction"]["plan_blocks"] == 8192
+    assert found["compaction"]["plan_ns"] > 0
+    assert found["compaction"]["move_bytes_per_s"] > 0
     assert [row["thread_count"] for row in found["threads"]] == [1, 2, 4]
     assert all(row["pairs_per_s"] > 0 for row in found["threads"])
 
 
 def test_a_device_without_cost_has_no_rates():
-    rates = document("--device", "null")["rates"]
-    assert set(rates.values()) == {0}
+    found = document("--device", "null")
+    assert set(found["rates"].values()) == {0}
+    assert found["compaction"]["move_bytes_per_s"] == 0
 
 
 def test_text_has_a_row_for_each_strategy():

@@ -28,12 +28,20 @@ typedef struct bench_rates {
     double map_ns;       /**< Mapping and unmapping a granule; 0 without virtual memory. */
 } bench_rates;
 
+/** Compaction. */
+typedef struct bench_compaction {
+    uint64_t plan_blocks; /**< Live in a fragmented heap, */
+    uint64_t plan_ns;     /**< and what planning takes for it. */
+    double move; /**< Bytes in a second by the moves of a plan; 0: the device has no cost. */
+} bench_compaction;
+
 typedef struct bench_results {
     const char *device; /**< As given. */
     allot_device_info info;
     bool is_quick;
     bench_strategy strategies[BENCH_STRATEGIES];
     bench_rates rates;
+    bench_compaction compaction;
     double pairs_per_s[BENCH_THREADS]; /**< Allocation and release, all threads together. */
 } bench_results;
 
@@ -43,6 +51,9 @@ extern const uint32_t BENCH_THREAD_COUNTS[BENCH_THREADS];
 
 /** Measure on an open device. */
 ALLOT_NODISCARD allot_status bench_run(allot_device *device, bench_results *out);
+
+/** The part of compaction. */
+ALLOT_NODISCARD allot_status bench_run_compaction(allot_device *device, bench_compaction *out);
 
 void bench_print_text(const bench_results *results);
 

@@ -47,6 +47,9 @@ void bench_print_text(const bench_results *results)
     if (rates->map_ns > 0) {
         printf("%-22s %.0f ns\n", "map, unmap a granule", rates->map_ns);
     }
+    print_rate("compaction, moves", results->compaction.move);
+    printf("%-22s %.2f ms for %" PRIu64 " blocks\n", "compaction, planning",
+           (double)results->compaction.plan_ns / 1e6, results->compaction.plan_blocks);
     for (int i = 0; i < BENCH_THREADS; i++) {
         printf("%" PRIu32 " thread%-14s %.2f million allocations and releases/s\n",
                BENCH_THREAD_COUNTS[i], BENCH_THREAD_COUNTS[i] == 1 ? "" : "s",
@@ -99,6 +102,16 @@ static void put_rates(yajl_gen json, const bench_rates *rates)
     yajl_gen_map_close(json);
 }
 
+static void put_compaction(yajl_gen json, const bench_compaction *compaction)
+{
+    dryrun_put_key(json, "compaction");
+    yajl_gen_map_open(json);
+    put_double(json, "move_bytes_per_s", compaction->move);
+    dryrun_put_number(json, "plan_blocks", compaction->plan_blocks);
+    dryrun_put_number(json, "plan_ns", compaction->plan_ns);
+    yajl_gen_map_close(json);
+}
+
 static void put_threads(yajl_gen json, const bench_results *results)
 {
     dryrun_put_key(json, "threads");
@@ -123,6 +136,7 @@ cli_exit bench_print_json(const bench_results *results)
     dryrun_put_bool(json, "is_quick", results->is_quick);
     put_strategies(json, results);
     put_rates(json, &results->rates);
+    put_compaction(json, &results->compaction);
     put_threads(json, results);
     dryrun_put_close(json);
     return CLI_OK;

@@ -17,7 +17,7 @@ const uint32_t BENCH_THREAD_COUNTS[BENCH_THREADS] = {1, 2, 4};
 static const unsigned WORKLOAD_NUMBERS[BENCH_WORKLOADS] = {1, 3, 4};
 
 /** Steps told on a terminal. */
-enum { STEPS = BENCH_STRATEGIES * (BENCH_WORKLOADS + 1) + 2 };
+enum { STEPS = BENCH_STRATEGIES * (BENCH_WORKLOADS + 1) + 3 };
 
 static void tell(uint64_t *step)
 {
@@ -281,6 +281,10 @@ allot_status bench_run(allot_device *device, bench_results *out)
     if (status == ALLOT_STATUS_OK) {
         tell(&step);
         status = run_rates(device, out);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        tell(&step);
+        status = bench_run_compaction(device, &out->compaction);
     }
     tell(&step);
     for (int i = 0; i < BENCH_THREADS && status == ALLOT_STATUS_OK; i++) {
