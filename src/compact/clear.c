@@ -36,11 +36,14 @@ allot_status alloti_plan_make_room(allot_compact_plan *plan, uint32_t first, uin
     if (regions == NULL) {
         return alloti_fail_memory(count * sizeof *regions);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        regions[i] =
-            (compact_region){.area = first + i, .end = plan->state.areas[first + i].capacity};
+    uint32_t kept = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        /* As heaps do: they ask the space of a segment for offsets, not for addresses. */
+        if ((plan->state.areas[i].address & (align - 1)) == 0) {
+            regions[kept++] = (compact_region){.area = i, .end = plan->state.areas[i].capacity};
+        }
     }
-    allot_status status = alloti_layout_init(&plan->state, plan->places, regions, count,
+    allot_status status = alloti_layout_init(&plan->state, plan->places, regions, kept,
                                              ALLOT_SPACE_STRATEGY_BEST_FIT, &layout);
     if (status == ALLOT_STATUS_OK) {
         status = clear_room(plan, &layout, size, align);

@@ -60,6 +60,12 @@ void order_streams(allot_device *device, allot_stream first, allot_stream second
     X(what_is_free_goes_back_to_the_device)                                                        \
     X(a_full_device_is_told_and_recovers)                                                          \
     X(compaction_keeps_bytes_of_queued_work)                                                       \
+    X(plans_come_about_as_foretold)                                                                \
+    X(each_move_can_be_watched_and_refused)                                                        \
+    X(plans_meet_a_heap_that_changed)                                                              \
+    X(blocks_that_overlap_their_places_keep_their_bytes)                                           \
+    X(steps_keep_bytes_of_queued_work)                                                             \
+    X(plans_stay_within_their_budgets)                                                             \
     X(a_heap_is_a_snapshot)                                                                        \
     X(writing_behind_a_block_is_seen)                                                              \
     X(another_owner_reads_zeros)                                                                   \
