@@ -155,7 +155,7 @@ typedef struct allot_compactor_step_report {
     uint64_t skipped;
     uint64_t time_ns;    /**< In all. */
     uint64_t plan_ns;    /**< Of that, planning. */
-    uint64_t piece_ns;   /**< The longest piece. */
+    uint64_t piece_ns;   /**< The longest piece, from one look at the clock to the next. */
     uint64_t tasks_left; /**< Not over yet. */
     bool is_paused;
 } allot_compactor_step_report;

@@ -26,7 +26,8 @@ typedef struct work {
     allot_compactor_budget budget;
     allot_compactor_step_report report;
     uint64_t began_ns;
-    bool is_over; /**< The budget is used up. */
+    uint64_t looked_ns; /**< When the clock was last looked at: a piece begins. */
+    bool is_over;       /**< The budget is used up. */
 } work;
 
 /** What a piece did. */
@@ -321,14 +322,13 @@ static void tell_rest(compactor_task *task)
 }
 
 /** What a piece did is added up. */
-static void account(work *w, const outcome *o, uint64_t piece_ns)
+static void account(work *w, const outcome *o)
 {
     allot_compactor_task *const progress = &w->task->progress;
     w->report.moved += o->moved;
     w->report.bytes += o->bytes;
     w->report.skipped += o->skipped;
     w->report.plan_ns += o->plan_ns;
-    w->report.piece_ns = piece_ns > w->report.piece_ns ? piece_ns : w->report.piece_ns;
     pthread_mutex_lock(&w->compactor->mutex);
     progress->moved += o->moved;
     progress->bytes += o->bytes;
@@ -342,6 +342,16 @@ static void account(work *w, const outcome *o, uint64_t piece_ns)
     }
     tell_rest(w->task);
     pthread_mutex_unlock(&w->compactor->mutex);
+}
+
+/** A piece ends: how long it took, and whether the budget is used up. */
+static void end_piece(work *w)
+{
+    const uint64_t now = alloti_plan_now_ns();
+    const uint64_t piece = now - w->looked_ns;
+    w->report.piece_ns = piece > w->report.piece_ns ? piece : w->report.piece_ns;
+    w->looked_ns = now;
+    w->is_over = w->is_over || is_used_up(w);
 }
 
 static bool is_running(const work *w)
@@ -358,7 +368,6 @@ static void run_task(work *w)
     uint64_t since_look = TARGET_INTERVAL;
     while (!w->is_over && is_running(w)) {
         outcome o = {.state = ALLOT_COMPACTOR_STATE_RUNNING, .status = ALLOT_STATUS_OK};
-        const uint64_t began = alloti_plan_now_ns();
         if (since_look >= TARGET_INTERVAL && is_reached(w)) {
             o.state = ALLOT_COMPACTOR_STATE_REACHED;
         } else {
@@ -366,8 +375,8 @@ static void run_task(work *w)
             run_piece(w, &o);
         }
         since_look += o.moved;
-        account(w, &o, alloti_plan_now_ns() - began);
-        w->is_over = w->is_over || is_used_up(w);
+        account(w, &o);
+        end_piece(w);
     }
     if (compactor_task_is_over(w->task)) {
         drop_plan(w->task);
@@ -431,7 +440,7 @@ static uint64_t count_left(const allot_compactor *compactor)
 static void step(work *w)
 {
     allot_compactor *const compactor = w->compactor;
-    w->began_ns = alloti_plan_now_ns();
+    w->began_ns = w->looked_ns = alloti_plan_now_ns();
     while (!w->is_over && !atomic_load_explicit(&compactor->is_paused, memory_order_relaxed)) {
         pthread_mutex_lock(&compactor->mutex);
         w->task = choose(compactor);
