@@ -19,6 +19,13 @@
 #include "heap/pending.h"
 #include "heap/place.h"
 #include "heap/pool.h"
+#include "space/space.h"
+
+/** A place that nothing is to be put to for now. */
+typedef struct aside {
+    uint32_t segment;
+    allot_range range;
+} aside;
 
 /** A request that room is made for. */
 typedef struct room {
@@ -27,7 +34,8 @@ typedef struct room {
     uint64_t size;
     uint64_t align;
     uint64_t moved;
-    allot_range *aside; /**< Places in the window that are kept. [aside_count] */
+    bool keeps_off; /**< Blocks go only to where there is memory. */
+    aside *aside;   /**< Places that are kept. [aside_count] */
     uint64_t aside_count;
     uint64_t aside_capacity;
 } room;
@@ -63,19 +71,60 @@ static bool is_inside(const compact_window *window, uint32_t segment, const allo
            range->offset + range->size > window->begin;
 }
 
+static allot_status reserve_aside(room *r)
+{
+    return alloti_array_reserve(&r->aside, &r->aside_capacity, r->aside_count + 1,
+                                sizeof *r->aside);
+}
+
+/** Keep the parts of a segment aside that no memory is mapped to. */
+static allot_status keep_off(room *r, uint32_t segment, compact_map *map)
+{
+    allot_status status = alloti_compact_read(r->heap, segment, map);
+    for (uint64_t i = 0; i < map->count && status == ALLOT_STATUS_OK; i++) {
+        const compact_item *const item = &map->items[i];
+        if (item->block != ALLOT_NONE || !item->is_fixed) {
+            continue;
+        }
+        aside next = {.segment = segment};
+        status = reserve_aside(r);
+        if (status == ALLOT_STATUS_OK) {
+            status = alloti_segment_take(r->heap, segment, ALLOT_NONE, item->offset, item->size, 0,
+                                         &next.range);
+        }
+        if (status == ALLOT_STATUS_OK) {
+            r->aside[r->aside_count++] = next;
+        }
+    }
+    return status;
+}
+
+static allot_status keep_off_all(room *r)
+{
+    const heap_arena *const arena = r->heap->arenas[r->arena];
+    compact_map map = {0};
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; i < arena->count && status == ALLOT_STATUS_OK; i++) {
+        if (space_can_take(r->heap->segments[arena->segments[i]].space)) {
+            status = keep_off(r, arena->segments[i], &map);
+        }
+    }
+    alloti_compact_map_fini(&map);
+    return status;
+}
+
 /** A place for a block outside the window, in what the heap holds. */
 static allot_status place_outside(room *r, const compact_window *window, heap_ask *ask)
 {
     for (;;) {
-        allot_status status = alloti_array_reserve(&r->aside, &r->aside_capacity,
-                                                   r->aside_count + 1, sizeof *r->aside);
+        allot_status status = reserve_aside(r);
         if (status == ALLOT_STATUS_OK) {
             status = alloti_place_in(r->heap, r->arena, ask, HEAP_BOUND_NONE);
         }
         if (status != ALLOT_STATUS_OK || !is_inside(window, ask->segment, &ask->range)) {
             return status;
         }
-        r->aside[r->aside_count++] = ask->range;
+        r->aside[r->aside_count++] = (aside){ask->segment, ask->range};
     }
 }
 
@@ -114,6 +163,9 @@ static allot_status clear_window(room *r, const compact_window *window)
 {
     compact_map map = {0};
     allot_status status = alloti_compact_read(r->heap, window->segment, &map);
+    if (status == ALLOT_STATUS_OK && r->keeps_off) {
+        status = keep_off_all(r);
+    }
     for (uint64_t i = 0; i < map.count && status == ALLOT_STATUS_OK; i++) {
         const compact_item *const item = &map.items[i];
         const allot_range range = {.offset = item->offset, .size = item->size};
@@ -126,19 +178,20 @@ static allot_status clear_window(room *r, const compact_window *window)
 }
 
 /** Give the places that were kept aside back. */
-static allot_status end_aside(room *r, uint32_t segment)
+static allot_status end_aside(room *r)
 {
     allot_status first = ALLOT_STATUS_OK;
     for (uint64_t i = 0; i < r->aside_count; i++) {
+        const aside *const kept = &r->aside[i];
         const allot_status status =
-            alloti_segment_give_back(r->heap, segment, r->aside[i].id, r->aside[i].size);
+            alloti_segment_give_back(r->heap, kept->segment, kept->range.id, kept->range.size);
         first = first == ALLOT_STATUS_OK ? status : first;
     }
-    free(r->aside);
+    r->aside_count = 0;
     return first;
 }
 
-static allot_status make_room(room *r, double cost_max)
+static allot_status try_room(room *r, double cost_max)
 {
     compact_window window;
     allot_status status = find_window(r, &window);
@@ -151,8 +204,23 @@ static allot_status make_room(room *r, double cost_max)
                            "no range can be cleared of blocks that may move");
     }
     status = clear_window(r, &window);
-    const allot_status ended = end_aside(r, window.segment);
+    const allot_status ended = end_aside(r);
     return status == ALLOT_STATUS_OK ? ended : status;
+}
+
+/*
+ * A space knows nothing of granules, and may offer addresses without memory again and again while
+ * there is memory elsewhere: then these are kept off.
+ */
+static allot_status make_room(room *r, double cost_max)
+{
+    allot_status status = try_room(r, cost_max);
+    if (status == ALLOT_STATUS_FRAGMENTED && r->heap->is_virtual) {
+        r->keeps_off = true;
+        status = try_room(r, cost_max);
+    }
+    free(r->aside);
+    return status;
 }
 
 /* ---- calls ---- */
