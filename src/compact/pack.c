@@ -24,6 +24,8 @@
 enum { ATTEMPTS = 4 };
 /** Ranges looked at for windows, for each range that there is: keeps planning near-linear. */
 enum { STEPS_PER_RANGE = 12, STEPS_MIN = 1 << 14 };
+/** The same for slides, which gain little where ranges are many. */
+enum { SLIDE_STEPS_PER_RANGE = 2, SLIDE_STEPS_MIN = 3 << 14 };
 
 /** Of what is free one of so many parts may be left between blocks: bringing the last of it
  * together would take moving most of them. */
@@ -249,7 +251,7 @@ static allot_status bring_all(pack *p, uint32_t count)
     }
     const uint64_t ranges = layout.space->used_count + layout.space->free_count;
     p->evict_steps = STEPS_MIN + STEPS_PER_RANGE * ranges;
-    p->slide_steps = 2 * STEPS_MIN + p->evict_steps;
+    p->slide_steps = SLIDE_STEPS_MIN + SLIDE_STEPS_PER_RANGE * ranges;
     for (uint32_t i = 0; i < p->leaver_count && status == ALLOT_STATUS_OK; i++) {
         status = bring_in(p, &layout, p->leavers[i].block);
     }

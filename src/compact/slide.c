@@ -4,6 +4,9 @@
 #include "core/size_math.h"
 #include "space/space.h"
 
+/** No block slides in more chunks: the heap is locked until the last one was asked for. */
+enum { CHUNKS_MAX = 512 };
+
 /** Ranges that follow one another, the first one free. */
 typedef struct stretch {
     uint32_t first;
@@ -19,11 +22,21 @@ static uint64_t slack_of(const compact_state *state, uint64_t align)
     return align > state->granule ? align - state->granule : 0;
 }
 
-/** Whether a block is in the layout and may slide. */
-static bool can_slide(const allot_compact_plan *plan, const compact_layout *layout, uint32_t range)
+static bool is_far_enough(uint64_t distance, uint64_t size)
 {
+    return distance >= size / CHUNKS_MAX;
+}
+
+/** Whether a stretch cannot go on over a range. */
+static bool is_barrier(const allot_compact_plan *plan, const compact_layout *layout, uint32_t range,
+                       const stretch *s)
+{
+    if (space_is_free(layout->space, range)) {
+        return false;
+    }
     const uint32_t block = layout->owners[range];
-    return block != ALLOT_NONE && plan->state.blocks[block].is_movable;
+    return s->free == 0 || block == ALLOT_NONE || !plan->state.blocks[block].is_movable ||
+           !is_far_enough(s->free, range_size(layout->space, range));
 }
 
 /** A range joins or leaves a stretch. */
@@ -61,7 +74,7 @@ static bool find_stretch(const allot_compact_plan *plan, const compact_layout *l
     bool is_found = false;
     for (uint32_t at = space->first; at != ALLOT_NONE; at = space->ranges[at].next) {
         *steps -= *steps == 0 ? 0 : 1;
-        if (!space_is_free(space, at) && !can_slide(plan, layout, at)) {
+        if (is_barrier(plan, layout, at, &s)) {
             s = (stretch){.first = space->ranges[at].next};
             continue;
         }
@@ -85,7 +98,7 @@ uint64_t alloti_plan_slidable(const allot_compact_plan *plan, const compact_layo
     uint64_t most = 0;
     stretch s = {0};
     for (uint32_t at = space->first; at != ALLOT_NONE; at = space->ranges[at].next) {
-        if (!space_is_free(space, at) && !can_slide(plan, layout, at)) {
+        if (is_barrier(plan, layout, at, &s)) {
             s = (stretch){0};
             continue;
         }
@@ -96,22 +109,26 @@ uint64_t alloti_plan_slidable(const allot_compact_plan *plan, const compact_layo
     return most;
 }
 
-/** Predicted time of sliding a stretch: each block by the free bytes below it. */
-static uint64_t predict(const allot_compact_plan *plan, const compact_layout *layout,
-                        const stretch *s)
+/** Predict the time of sliding a stretch, each block by the free bytes below it; false if one
+ * slides by too little. */
+static bool predict(const allot_compact_plan *plan, const compact_layout *layout, const stretch *s,
+                    uint64_t *cost_ns)
 {
     const allot_space *const space = layout->space;
     uint64_t distance = 0;
-    uint64_t cost_ns = 0;
-    for (uint32_t id = s->first; id != space->ranges[s->last].next; id = space->ranges[id].next) {
+    bool is_far = true;
+    *cost_ns = 0;
+    for (uint32_t id = s->first; id != space->ranges[s->last].next && is_far;
+         id = space->ranges[id].next) {
         if (space_is_free(space, id)) {
             distance += range_size(space, id);
         } else {
             const compact_block *const block = &plan->state.blocks[layout->owners[id]];
-            cost_ns += alloti_plan_slide_ns(&plan->state.info, distance, block->requested, NULL);
+            is_far = is_far_enough(distance, block->size);
+            *cost_ns += alloti_plan_slide_ns(&plan->state.info, distance, block->requested, NULL);
         }
     }
-    return cost_ns;
+    return is_far;
 }
 
 static allot_status slide_block(allot_compact_plan *plan, compact_layout *layout, uint32_t range,
@@ -169,12 +186,11 @@ allot_status alloti_plan_slide(allot_compact_plan *plan, compact_layout *layout,
 {
     stretch s = {0};
     uint64_t end = 0;
-    *fits = *steps != 0 && find_stretch(plan, layout, request, steps, &s);
-    if (*fits) {
-        const uint64_t move = request->is_move ? request->size : 0;
-        *fits = alloti_plan_affords(plan, s.used + move, s.count + request->is_move,
-                                    predict(plan, layout, &s) + request->cost_ns);
-    }
+    uint64_t cost_ns = 0;
+    *fits = *steps != 0 && find_stretch(plan, layout, request, steps, &s) &&
+            predict(plan, layout, &s, &cost_ns) &&
+            alloti_plan_affords(plan, s.used + (request->is_move ? request->size : 0),
+                                s.count + (request->is_move ? 1 : 0), cost_ns + request->cost_ns);
     if (!*fits) {
         return ALLOT_STATUS_OK;
     }

@@ -72,7 +72,7 @@ ALLOT_NODISCARD allot_status alloti_segment_take(allot_heap *heap, uint32_t segm
                                                  uint64_t offset, uint64_t size, uint32_t tag,
                                                  allot_range *out);
 /** alloti_space_slide(), after alloti_space_reserve_slide(). */
-void alloti_segment_slide(allot_heap *heap, uint32_t segment, uint32_t range, uint64_t offset);
+void alloti_segment_slide(allot_heap *heap, uint32_t index, uint32_t range, uint64_t offset);
 ALLOT_NODISCARD allot_status alloti_segment_give_back(allot_heap *heap, uint32_t segment,
                                                       uint32_t range, uint64_t size);
 ALLOT_NODISCARD allot_status alloti_segment_resize(allot_heap *heap, uint32_t segment,

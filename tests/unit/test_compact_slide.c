@@ -72,11 +72,12 @@ static bool open_holes(scene *s, const allot_heap_options *base, uint64_t rest)
     if (!scene_open(s, &options)) {
         return false;
     }
+    const uint64_t zones = 2 * s->heap->red_zone;
     for (int i = 0; i < 2 * count; i++) {
-        CHECK(scene_get(s, i % 2 == 0 ? SMALL : LARGE));
+        CHECK(scene_get(s, (i % 2 == 0 ? SMALL : LARGE) - zones));
     }
     for (uint32_t i = s->count; i-- > 0;) {
-        if (s->blocks[i].size == SMALL) {
+        if (s->blocks[i].size <= SMALL) {
             scene_drop(s, i);
         }
     }
@@ -161,6 +162,9 @@ static void debug_and_scrubbing_heaps_slide(void)
     check_full(&options);
     options.scrub = ALLOT_HEAP_SCRUB_REUSE;
     check_full(&options);
+    options.scrub = ALLOT_HEAP_SCRUB_NEVER;
+    options.is_debug = true;
+    check_full(&options);
 }
 
 static void a_request_gets_room_between_blocks(void)
@@ -216,6 +220,22 @@ static void budgets_bound_slides(void)
     CHECK(f.moves <= 3);
     CHECK(f.largest_after > f.largest_before);
     close_holes(&s);
+}
+
+/* [free 512][2 MiB][free 512]: it would take 4096 copies. */
+static void a_large_block_does_not_slide_by_a_little(void)
+{
+    allot_heap_options options = segments();
+    scene s;
+    options.segment_size = options.limit = 2 * MIB + 1024;
+    REQUIRE(scene_open(&s, &options));
+    CHECK(scene_get(&s, 512));
+    CHECK(scene_get(&s, 2 * MIB));
+    scene_drop(&s, 0);
+    allot_compact_plan *const plan = plan_of(&s, NULL);
+    CHECK_EQ(allot_compact_plan_count(plan), 0);
+    allot_compact_plan_destroy(plan);
+    scene_close(&s);
 }
 
 static void slides_wait_for_other_streams_if_asked(void)
@@ -429,6 +449,7 @@ static const check_test tests[] = {
     {"a_request_gets_room_between_blocks", a_request_gets_room_between_blocks},
     {"what_is_pinned_is_not_slid_over", what_is_pinned_is_not_slid_over},
     {"budgets_bound_slides", budgets_bound_slides},
+    {"a_large_block_does_not_slide_by_a_little", a_large_block_does_not_slide_by_a_little},
     {"slides_wait_for_other_streams_if_asked", slides_wait_for_other_streams_if_asked},
     {"many_small_chunks_go_through_a_stage", many_small_chunks_go_through_a_stage},
     {"a_stage_that_is_gone_is_done_without", a_stage_that_is_gone_is_done_without},
