@@ -99,7 +99,9 @@ static bool is_reached(const work *w)
         allot_heap_get_stats(w->compactor->heap, &stats) != ALLOT_STATUS_OK) {
         return false;
     }
-    const double size_free = (double)(stats.reserved_bytes.current - stats.active_bytes.current);
+    /* Fragmentation is told of what is free in segments: not of what is kept at hand. */
+    const double size_free =
+        (double)(stats.reserved_bytes.current - stats.active_bytes.current - stats.front_bytes);
     const double largest = (1 - stats.fragmentation) * size_free;
     return (options->fragmentation_max == 0 || stats.fragmentation <= options->fragmentation_max) &&
            (options->largest_min == 0 || largest + 0.5 >= (double)options->largest_min);
@@ -261,15 +263,15 @@ static void run_sweep(work *w, outcome *o)
     const uint64_t of_task = left_of(task->options.bytes_max, task->progress.bytes);
     sweep_piece piece = {.time_max_ns = move_time_max(w),
                          .bytes_max = of_step < of_task ? of_step : of_task,
-                         .weight_256 = (uint64_t)(task->options.weight * 256)};
+                         .weight = task->options.weight};
     o->status = alloti_sweep_piece(w->compactor->heap, task->sweep, &piece);
     o->moved = piece.moved;
     o->bytes = piece.bytes;
     o->skipped = piece.skipped;
-    if (piece.is_over && of_step == UINT64_MAX && of_task != UINT64_MAX) {
+    if (piece.refused > of_task) {
         o->state = ALLOT_COMPACTOR_STATE_BUDGET;
     } else {
-        w->is_over = piece.is_over;
+        w->is_over = piece.refused != 0;
     }
     if (task->sweep->is_done) {
         o->state = end_of(w, task->sweep->size_blocked);

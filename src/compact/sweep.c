@@ -4,12 +4,13 @@
 #include "compact/plan.h"
 #include "compact/window.h"
 #include "heap/block.h"
+#include "heap/front.h"
 #include "heap/move.h"
 #include "heap/segment.h"
 #include "space/space.h"
 
 enum {
-    LOOKS_MAX = 4096,     /**< Ranges looked at in one piece. */
+    LOOKS_MAX = 4096,     /**< Ranges looked at in one piece, and on to the next block. */
     EVACUATE_MAX = 16384, /**< Ranges of a segment that is looked through before it is emptied. */
     RESTARTS_MAX = 4,
 };
@@ -66,7 +67,7 @@ static uint32_t next_segment(const allot_heap *heap, const compact_sweep *sweep)
 
 /** Whether fuller segments have room for all of a segment's blocks, and it has none that stay. */
 static bool can_be_emptied(const allot_heap *heap, const compact_sweep *sweep, uint32_t index,
-                           uint64_t weight)
+                           double weight)
 {
     const heap_arena *const arena = heap->arenas[sweep->arena];
     const heap_segment *const segment = &heap->segments[index];
@@ -77,7 +78,7 @@ static bool can_be_emptied(const allot_heap *heap, const compact_sweep *sweep, u
                     ? other->held - other->active
                     : 0;
     }
-    if (room < segment->active || segment->active * weight / 256 > segment->held ||
+    if (room < segment->active || (double)segment->active * weight > (double)segment->held ||
         (uint64_t)segment->space->used_count + segment->space->free_count > EVACUATE_MAX) {
         return false;
     }
@@ -92,7 +93,7 @@ static bool can_be_emptied(const allot_heap *heap, const compact_sweep *sweep, u
     return true;
 }
 
-static void choose_segment(const allot_heap *heap, compact_sweep *sweep, uint64_t weight)
+static void choose_segment(const allot_heap *heap, compact_sweep *sweep, double weight)
 {
     const uint32_t index = next_segment(heap, sweep);
     sweep->left = index == ALLOT_NONE ? 0 : sweep->left - 1;
@@ -108,7 +109,7 @@ static void choose_segment(const allot_heap *heap, compact_sweep *sweep, uint64_
 }
 
 /** On to the next segment, direction or arena. */
-static void advance(const allot_heap *heap, compact_sweep *sweep, uint64_t weight)
+static void advance(allot_heap *heap, compact_sweep *sweep, double weight)
 {
     const uint32_t arena_count = atomic_load_explicit(&heap->arena_count, memory_order_acquire);
     leave_segment(sweep);
@@ -121,6 +122,7 @@ static void advance(const allot_heap *heap, compact_sweep *sweep, uint64_t weigh
         sweep->is_begun = true;
         sweep->is_done = sweep->arena >= arena_count;
         if (!sweep->is_done) {
+            (void)alloti_front_flush(heap, sweep->arena);
             begin_direction(heap, sweep, false);
         }
     }
@@ -156,16 +158,18 @@ static void look_up(const allot_heap *heap, compact_sweep *sweep)
         sweep->count = block == NULL ? 0 : 1;
     }
     sweep->at = 0;
-    uint32_t looks = 0;
-    for (; id != ALLOT_NONE && sweep->count < SWEEP_BATCH && looks < LOOKS_MAX; looks++) {
+    bool can_go_on = true;
+    for (uint32_t looks = 0; id != ALLOT_NONE && can_go_on; looks++) {
         const uint32_t owner = space_is_free(space, id) ? ALLOT_NONE : segment->owners[id];
         if (owner != ALLOT_NONE) {
             const heap_block *const block = heap_block_at(heap, owner);
-            /* One that cannot be moved is only kept to go on from. */
-            if (alloti_compact_can_move(block) || looks + 1 == LOOKS_MAX) {
+            const bool can_move = alloti_compact_can_move(block);
+            sweep->size_blocked += can_move ? 0 : block->size;
+            /* The look ends at a block, to go on from: one that cannot be moved is kept for that.
+             */
+            if (can_move || looks >= LOOKS_MAX) {
                 sweep->batch[sweep->count++] = alloti_block_handle(heap, owner);
-            } else {
-                sweep->size_blocked += block->size;
+                can_go_on = looks < LOOKS_MAX && sweep->count < SWEEP_BATCH;
             }
         }
         id = space->ranges[id].prev;
@@ -247,7 +251,7 @@ static allot_status move_block(allot_heap *heap, compact_sweep *sweep, const hea
     const uint64_t to = heap->segments[ask.segment].address + ask.range.offset;
     const uint64_t cost = alloti_plan_cost_ns(&heap->info, seen->address, to, ask.request.size);
     if (cost > piece->time_max_ns) {
-        piece->is_over = true;
+        piece->refused = ask.size;
         alloti_block_put(heap, ghost);
         return give_back(heap, &ask);
     }
@@ -272,11 +276,11 @@ static allot_status move_next(allot_heap *heap, compact_sweep *sweep, sweep_piec
     if (block == NULL || !alloti_block_look(heap, index, false, &seen)) {
         piece->skipped = block != NULL;
     } else if (seen.like.size > piece->bytes_max) {
-        piece->is_over = true;
+        piece->refused = seen.like.size;
     } else {
         status = move_block(heap, sweep, &seen, piece);
     }
-    sweep->at += piece->is_over || sweep->count == 0 ? 0 : 1; /* none: the segment was left */
+    sweep->at += piece->refused != 0 || sweep->count == 0 ? 0 : 1; /* none: the segment was left */
     return status;
 }
 
@@ -291,7 +295,7 @@ static allot_status piece_of(allot_heap *heap, compact_sweep *sweep, sweep_piece
             return ALLOT_STATUS_OK;
         }
     }
-    advance(heap, sweep, piece->weight_256);
+    advance(heap, sweep, piece->weight);
     return ALLOT_STATUS_OK;
 }
 

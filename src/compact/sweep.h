@@ -38,12 +38,12 @@ typedef struct compact_sweep {
 typedef struct sweep_piece {
     uint64_t time_max_ns; /**< No move that is predicted to take longer; UINT64_MAX: no bound. */
     uint64_t bytes_max;   /**< No larger block; UINT64_MAX: no bound. */
-    uint64_t
-        weight_256; /**< A segment is worth weight times the bytes moved out of it, in 1/256. */
-    uint64_t moved; /**< Blocks: 0 or 1. */
+    double weight;        /**< A segment is worth weight times the bytes moved out of it. */
+    uint64_t moved;       /**< Blocks: 0 or 1. */
     uint64_t bytes;
     uint64_t skipped; /**< 0 or 1. */
-    bool is_over;     /**< The next move is above time_max_ns or bytes_max. */
+    uint64_t
+        refused; /**< Bytes of the next block, if it is above time_max_ns or bytes_max; or 0. */
 } sweep_piece;
 
 /** A move, or a look for blocks to move. Called with no lock held. What copying returned if that
