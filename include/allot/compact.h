@@ -4,8 +4,8 @@
  * Compaction: moving live blocks of a heap so that its free memory lies together.
  *
  * Only blocks of handles move (allot_heap_alloc()), while they are not pinned and, unless it is
- * asked for, no stream but their own uses them. Their bytes are copied on their stream, so work that was queued before and
- * after sees them; nobody waits.
+ * asked for, no stream but their own uses them. Their bytes are copied on their stream, so work
+ * that was queued before and after sees them; nobody waits.
  */
 #ifndef ALLOT_COMPACT_H
 #define ALLOT_COMPACT_H
@@ -34,7 +34,9 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_compact_attach(allot_heap *heap,
                                                             const allot_compact_options *options);
 
 /**
- * Move the fewest bytes that make room for a request, without allocating it.
+ * Move the fewest bytes that make room for a request, without allocating it: the ranges that cost
+ * the least are cleared first. What lies in one is placed greedily, so that where little is free it
+ * may cost more than it has to, or be refused.
  *
  * @param[in]  request  As for allot_heap_alloc(); its size, alignment, pool and stream count.
  * @param[out] moved    Bytes moved; NULL allowed.
@@ -123,9 +125,10 @@ typedef struct allot_compact_plan allot_compact_plan;
  * Plan a compaction. Blocks go into holes that there are; first those of the emptiest segments, the
  * largest first, each to the smallest hole that it fits in; where there is none, small blocks
  * between holes make way. Within a segment the highest blocks go down. Only where that is not
- * enough blocks slide: down into a hole that is smaller than they are. Blocks stay in their pool and their stream's memory; pools that place by buddies or tiers
- * are left alone. The heap is locked while its state is copied, in O(ranges); planning itself is
- * O(n log n) and needs no lock. Freed blocks that a stream keeps at hand go back to their segments.
+ * enough blocks slide: down into a hole that is smaller than they are. Blocks stay in their pool
+ * and their stream's memory; pools that place by buddies or tiers are left alone. The heap is
+ * locked while its state is copied, in O(ranges); planning itself is O(n log n) and needs no lock.
+ * Freed blocks that a stream keeps at hand go back to their segments.
  *
  * @param[in]  options  NULL for the defaults: FULL, no bounds.
  * @param[out] out      Untouched on failure.

@@ -9,6 +9,7 @@
 /** A block of a window, and the place that was found for it. */
 typedef struct evicted {
     uint32_t block;
+    uint64_t size;
     allot_range range;
 } evicted;
 
@@ -58,7 +59,7 @@ static allot_status list_block(eviction *e, uint32_t index)
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    e->list[e->count++] = (evicted){.block = index};
+    e->list[e->count++] = (evicted){.block = index, .size = block->size};
     if (plan->places[index].move == ALLOT_NONE) {
         e->bytes += block->size;
         e->extra++;
@@ -101,9 +102,23 @@ static allot_status begin_eviction(eviction *e)
     return status;
 }
 
+/** By falling size, then as they lie. */
+static int compare_evicted(const void *a, const void *b)
+{
+    const evicted *const x = a;
+    const evicted *const y = b;
+    if (x->size != y->size) {
+        return x->size > y->size ? -1 : 1;
+    }
+    return (x->block > y->block) - (x->block < y->block);
+}
+
 static allot_status find_places(eviction *e, bool *fits)
 {
     allot_status status = ALLOT_STATUS_OK;
+    if (e->count > 1) {
+        qsort(e->list, e->count, sizeof *e->list, compare_evicted);
+    }
     while (e->placed < e->count && status == ALLOT_STATUS_OK && *fits) {
         evicted *const next = &e->list[e->placed];
         const compact_block *const block = &e->plan->state.blocks[next->block];

@@ -21,6 +21,9 @@
 #include "heap/pool.h"
 #include "space/space.h"
 
+/** Windows that are tried for one request. */
+enum { WINDOWS_MAX = 8 };
+
 /** A place that nothing is to be put to for now. */
 typedef struct aside {
     uint32_t segment;
@@ -34,6 +37,7 @@ typedef struct room {
     uint64_t size;
     uint64_t align;
     uint64_t moved;
+    uint64_t floor; /**< Windows up to this cost could not be cleared. */
     bool keeps_off; /**< Blocks go only to where there is memory. */
     aside *aside;   /**< Places that are kept. [aside_count] */
     uint64_t aside_count;
@@ -56,7 +60,7 @@ static allot_status find_window(const room *r, compact_window *out)
         }
         status = alloti_compact_read(r->heap, segment, &map);
         if (status == ALLOT_STATUS_OK) {
-            alloti_compact_find(&map, segment, r->size, r->align, out);
+            alloti_compact_find(&map, segment, r->size, r->align, r->floor, out);
         }
     }
     alloti_compact_map_fini(&map);
@@ -159,6 +163,17 @@ static allot_status move_out(room *r, const compact_window *window, uint32_t ind
                : status;
 }
 
+/** The largest first: where that finds no place, nothing was moved in vain. */
+static int compare_sizes(const void *a, const void *b)
+{
+    const compact_item *const x = a;
+    const compact_item *const y = b;
+    if (x->size != y->size) {
+        return x->size > y->size ? -1 : 1;
+    }
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
 static allot_status clear_window(room *r, const compact_window *window)
 {
     compact_map map = {0};
@@ -166,6 +181,7 @@ static allot_status clear_window(room *r, const compact_window *window)
     if (status == ALLOT_STATUS_OK && r->keeps_off) {
         status = keep_off_all(r);
     }
+    qsort(map.items, map.count, sizeof *map.items, compare_sizes);
     for (uint64_t i = 0; i < map.count && status == ALLOT_STATUS_OK; i++) {
         const compact_item *const item = &map.items[i];
         const allot_range range = {.offset = item->offset, .size = item->size};
@@ -199,13 +215,28 @@ static allot_status try_room(room *r, double cost_max)
         return status;
     }
     if (window.cost == UINT64_MAX ||
-        (cost_max > 0 && (double)window.cost > cost_max * (double)r->size)) {
+        (cost_max > 0 && (double)(r->moved + window.cost) > cost_max * (double)r->size)) {
         return alloti_fail(ALLOT_STATUS_FRAGMENTED,
                            "no range can be cleared of blocks that may move");
     }
+    r->floor = window.cost;
     status = clear_window(r, &window);
     const allot_status ended = end_aside(r);
     return status == ALLOT_STATUS_OK ? ended : status;
+}
+
+/** The cheapest windows, until one is clear: what lies in one may find no place elsewhere. */
+static allot_status try_windows(room *r, double cost_max)
+{
+    allot_status status = ALLOT_STATUS_FRAGMENTED;
+    uint64_t tried = UINT64_MAX;
+    r->floor = 0;
+    for (int i = 0; i < WINDOWS_MAX && status == ALLOT_STATUS_FRAGMENTED && tried != r->floor;
+         i++) {
+        tried = r->floor;
+        status = try_room(r, cost_max);
+    }
+    return status;
 }
 
 /*
@@ -214,10 +245,10 @@ static allot_status try_room(room *r, double cost_max)
  */
 static allot_status make_room(room *r, double cost_max)
 {
-    allot_status status = try_room(r, cost_max);
+    allot_status status = try_windows(r, cost_max);
     if (status == ALLOT_STATUS_FRAGMENTED && r->heap->is_virtual) {
         r->keeps_off = true;
-        status = try_room(r, cost_max);
+        status = try_windows(r, cost_max);
     }
     free(r->aside);
     return status;

@@ -95,7 +95,7 @@ static uint64_t cost_of(const compact_item *item)
  * behind a block that cannot be moved.
  */
 void alloti_compact_find(const compact_map *map, uint32_t segment, uint64_t size, uint64_t align,
-                         compact_window *best)
+                         uint64_t floor, compact_window *best)
 {
     uint64_t end = 0;
     uint64_t cost = 0;
@@ -113,7 +113,8 @@ void alloti_compact_find(const compact_map *map, uint32_t segment, uint64_t size
         }
         const bool is_long_enough =
             end > first && map->items[end - 1].offset + map->items[end - 1].size >= begin + size;
-        if (is_long_enough && begin < item->offset + item->size && cost < best->cost) {
+        if (is_long_enough && begin < item->offset + item->size && cost < best->cost &&
+            (cost == 0 || cost > floor)) {
             *best = (compact_window){
                 .segment = segment, .begin = begin, .end = begin + size, .cost = cost};
         }

@@ -44,10 +44,10 @@ ALLOT_NODISCARD allot_status alloti_compact_read(const allot_heap *heap, uint32_
 void alloti_compact_map_fini(compact_map *map);
 
 /**
- * The cheapest window of `size` bytes, whose begin is a multiple of `align`; *best is replaced if
- * there is one that is cheaper. O(ranges).
+ * The cheapest window of `size` bytes, whose begin is a multiple of `align`, of those that cost
+ * nothing or more than `floor`; *best is replaced if there is one that is cheaper. O(ranges).
  */
 void alloti_compact_find(const compact_map *map, uint32_t segment, uint64_t size, uint64_t align,
-                         compact_window *best);
+                         uint64_t floor, compact_window *best);
 
 #endif /* ALLOTI_COMPACT_WINDOW_H */
