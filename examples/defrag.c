@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COUNT = 64, MIB = 1 << 20 };
+#define MIB (UINT64_C(1) << 20)
+
+enum { COUNT = 64 };
 
 static allot_status check(allot_status status)
 {

@@ -54,7 +54,8 @@ static char *write_snapshot(const workload *w, uint64_t op_count, size_t *size)
     uint64_t *const sizes = calloc(w->slot_count, sizeof *sizes);
     const uint64_t whole = w->slot_count * SLOT_SIZE;
     if (out == NULL || sizes == NULL) {
-        require(ALLOT_STATUS_HOST_MEMORY, "workload");
+        fputs("bench_adaptive: out of memory\n", stderr);
+        exit(1);
     }
     fprintf(out,
             "{\"segments\":[{\"device\":0,\"address\":%" PRIu64 ",\"total_size\":%" PRIu64

@@ -21,7 +21,7 @@ static allot_heap *make_heap(allot_device *device, allot_heap_mode mode, uint64_
                                         .mode = mode,
                                         .granule = 4096,
                                         .segment_size = PER_SEGMENT * size,
-                                        .limit = SEGMENTS * PER_SEGMENT * size};
+                                        .limit = (uint64_t)SEGMENTS * PER_SEGMENT * size};
     const allot_request request = {.struct_size = sizeof request, .size = size};
     allot_handle blocks[SEGMENTS * PER_SEGMENT];
     allot_heap *heap = NULL;
@@ -97,6 +97,7 @@ static double measure_memcpy(uint64_t size)
     double rates[RUNS];
     if (bytes == NULL) {
         bench_require(ALLOT_STATUS_HOST_MEMORY, "memcpy");
+        return 0;
     }
     memset(bytes, 1, whole);
     for (int run = 0; run < RUNS; run++) {

@@ -294,7 +294,7 @@ static bool can_plan(const work *w)
     }
     const double per_block =
         compactor->plan_ns_per_block == 0 ? PLAN_NS_PER_BLOCK : compactor->plan_ns_per_block;
-    return per_block * (double)(stats.active.current + 1) < (double)(time_left(w) / PLAN_SHARE);
+    return per_block * (double)(stats.active.current + 1) < (double)time_left(w) / PLAN_SHARE;
 }
 
 static void run_piece(work *w, outcome *o)

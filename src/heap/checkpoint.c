@@ -34,31 +34,31 @@ static allot_status set(allot_heap *heap, heap_stream *stream)
     return ALLOT_STATUS_OK;
 }
 
-allot_status alloti_checkpoint_look(allot_heap *heap, uint32_t index)
+allot_status alloti_checkpoint_look(allot_heap *heap, uint32_t stream)
 {
-    heap_stream *const stream = heap->streams[index];
+    heap_stream *const at = heap->streams[stream];
     allot_status status = ALLOT_STATUS_OK;
-    if (stream->is_ended) {
+    if (at->is_ended) {
         return status;
     }
-    if (stream->has_checkpoint) {
-        status = query(heap, stream);
+    if (at->has_checkpoint) {
+        status = query(heap, at);
     }
-    if (status == ALLOT_STATUS_OK && !stream->has_checkpoint) {
-        status = set(heap, stream);
+    if (status == ALLOT_STATUS_OK && !at->has_checkpoint) {
+        status = set(heap, at);
         if (status == ALLOT_STATUS_OK) {
-            status = query(heap, stream);
+            status = query(heap, at);
         }
     }
     return status;
 }
 
-void alloti_checkpoint_pass(allot_heap *heap, uint32_t index)
+void alloti_checkpoint_pass(allot_heap *heap, uint32_t stream)
 {
-    heap_stream *const stream = heap->streams[index];
-    if (stream->has_checkpoint) {
-        stream->has_checkpoint = false;
-        alloti_event_put(heap, stream->checkpoint);
+    heap_stream *const at = heap->streams[stream];
+    if (at->has_checkpoint) {
+        at->has_checkpoint = false;
+        alloti_event_put(heap, at->checkpoint);
     }
-    stream->reached = ++stream->epoch;
+    at->reached = ++at->epoch;
 }

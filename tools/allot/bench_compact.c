@@ -5,6 +5,7 @@
 #include "measure/workloads.h"
 
 #define MIB (UINT64_C(1) << 20)
+#define LARGE (4 * MIB)
 
 enum { PLAN_BLOCKS = 16384, MOVE_SEGMENTS = 4, MOVE_PER_SEGMENT = 8, MOVE_KEPT_EVERY = 4 };
 
@@ -46,10 +47,11 @@ static uint64_t any_size(uint64_t *random)
     return (uint64_t)workload_units(random, 9, 20) * WORKLOAD_GRANULE;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as any_size() */
 static uint64_t large_size(uint64_t *random)
 {
     (void)random;
-    return 4 * MIB;
+    return LARGE;
 }
 
 static allot_status run_planning(bench_compaction *out)
@@ -82,7 +84,7 @@ static allot_status run_planning(bench_compaction *out)
 /** Bytes in a second by the device's clock. */
 static allot_status run_moves(allot_device *device, bench_compaction *out)
 {
-    const uint64_t segment = MOVE_PER_SEGMENT * 4 * MIB;
+    const uint64_t segment = MOVE_PER_SEGMENT * LARGE;
     const allot_heap_options options = {.struct_size = sizeof options,
                                         .mode = ALLOT_HEAP_MODE_SEGMENTS,
                                         .segment_size = segment,
