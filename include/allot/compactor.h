@@ -39,7 +39,7 @@ ALLOT_API ALLOT_NODISCARD allot_status allot_compactor_create(
     allot_heap *heap, const allot_compactor_options *options, allot_compactor **out);
 
 /** Stop the thread if there is one and forget all tasks; NULL is allowed. Blocks stay where they
- * are by then. */
+ * are by then. In the child of a fork, where there is no thread, host memory is freed. */
 ALLOT_API void allot_compactor_destroy(allot_compactor *compactor);
 
 /** @name Tasks
@@ -114,18 +114,18 @@ typedef struct allot_compactor_task {
  *
  * @param[out] id  Names it, and no other one of this compactor ever; untouched on failure.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID for a wrong goal, request, fragmentation or
- *         weight; ALLOT_STATUS_HOST_MEMORY.
+ *         weight; ALLOT_STATUS_HOST_MEMORY; ALLOT_STATUS_FORKED.
  */
 ALLOT_API ALLOT_NODISCARD allot_status allot_compactor_add(
     allot_compactor *compactor, const allot_compactor_task_options *options, uint64_t *id);
 
 /** End a task; what was moved by then stays. ALLOT_STATUS_OK, also if it was over;
- * ALLOT_STATUS_NOT_FOUND. */
+ * ALLOT_STATUS_NOT_FOUND; ALLOT_STATUS_FORKED. */
 ALLOT_API ALLOT_NODISCARD allot_status allot_compactor_cancel(allot_compactor *compactor,
                                                               uint64_t id);
 
 /** ALLOT_STATUS_OK; ALLOT_STATUS_NOT_FOUND for a task that never was, or that was over before the
- * last 64 that ended. */
+ * last 64 that ended; ALLOT_STATUS_FORKED. */
 ALLOT_API ALLOT_NODISCARD allot_status allot_compactor_get_task(allot_compactor *compactor,
                                                                 uint64_t id,
                                                                 allot_compactor_task *out);
@@ -202,7 +202,7 @@ typedef struct allot_compactor_policy {
 } allot_compactor_policy;
 
 /** Set the policy; NULL: none. ALLOT_STATUS_INVALID for marks outside of 0 to 1 or in the wrong
- * order, or a negative weight. */
+ * order, or a negative weight; ALLOT_STATUS_FORKED. */
 ALLOT_API ALLOT_NODISCARD allot_status
 allot_compactor_set_policy(allot_compactor *compactor, const allot_compactor_policy *policy);
 

@@ -71,10 +71,17 @@ allot_status allot_compactor_create(allot_heap *heap, const allot_compactor_opti
     return ALLOT_STATUS_OK;
 }
 
-static void task_destroy(compactor_task *task)
+static void drop_work(compactor_task *task)
 {
     allot_compact_plan_destroy(task->plan);
     free(task->sweep);
+    task->plan = NULL;
+    task->sweep = NULL;
+}
+
+static void task_destroy(compactor_task *task)
+{
+    drop_work(task);
     free(task);
 }
 
@@ -88,9 +95,12 @@ void allot_compactor_destroy(allot_compactor *compactor)
         task_destroy(compactor->tasks[i]);
     }
     free(compactor->tasks);
-    pthread_cond_destroy(&compactor->background.wake);
-    pthread_mutex_destroy(&compactor->step_mutex);
-    pthread_mutex_destroy(&compactor->mutex);
+    /* In the child of a fork the thread is gone, and what it waited for would wait for it. */
+    if (heap_check_fork(compactor->heap) == ALLOT_STATUS_OK) {
+        pthread_cond_destroy(&compactor->background.wake);
+        pthread_mutex_destroy(&compactor->step_mutex);
+        pthread_mutex_destroy(&compactor->mutex);
+    }
     free(compactor);
 }
 
@@ -127,20 +137,27 @@ static allot_status check_task(const allot_compactor_task_options *options, allo
     return status == ALLOT_STATUS_OK ? alloti_request_check(request, false) : status;
 }
 
+void alloti_compactor_end(allot_compactor *compactor, compactor_task *task,
+                          allot_compactor_state state)
+{
+    task->progress.state = state;
+    task->ended = ++compactor->ended_count;
+}
+
 void alloti_compactor_forget(allot_compactor *compactor)
 {
-    uint64_t over = 0;
-    for (uint64_t i = 0; i < compactor->count; i++) {
-        over += compactor_task_is_over(compactor->tasks[i]);
-    }
     uint64_t kept = 0;
     for (uint64_t i = 0; i < compactor->count; i++) {
-        if (over > OVER_MAX && compactor_task_is_over(compactor->tasks[i])) {
-            task_destroy(compactor->tasks[i]);
-            over--;
-        } else {
-            compactor->tasks[kept++] = compactor->tasks[i];
+        compactor_task *const task = compactor->tasks[i];
+        const bool is_done = task != compactor->current && compactor_task_is_over(task);
+        if (is_done && task->ended + OVER_MAX <= compactor->ended_count) {
+            task_destroy(task);
+            continue;
         }
+        if (is_done) {
+            drop_work(task);
+        }
+        compactor->tasks[kept++] = task;
     }
     compactor->count = kept;
 }
@@ -148,6 +165,7 @@ void alloti_compactor_forget(allot_compactor *compactor)
 allot_status alloti_compactor_add(allot_compactor *compactor,
                                   const allot_compactor_task_options *options, uint64_t *id)
 {
+    alloti_compactor_forget(compactor);
     const allot_status status = alloti_array_reserve(
         &compactor->tasks, &compactor->capacity, compactor->count + 1, sizeof(compactor_task *));
     compactor_task *const task = status == ALLOT_STATUS_OK ? calloc(1, sizeof *task) : NULL;
@@ -177,6 +195,9 @@ allot_status allot_compactor_add(allot_compactor *compactor,
     if (status == ALLOT_STATUS_OK) {
         status = check_task(&taken, &request);
     }
+    if (status == ALLOT_STATUS_OK) {
+        status = heap_check_fork(compactor->heap);
+    }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -193,10 +214,14 @@ allot_status allot_compactor_add(allot_compactor *compactor,
 
 allot_status allot_compactor_cancel(allot_compactor *compactor, uint64_t id)
 {
+    const allot_status status = heap_check_fork(compactor->heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     pthread_mutex_lock(&compactor->mutex);
     compactor_task *const task = alloti_compactor_find(compactor, id);
     if (task != NULL && !compactor_task_is_over(task)) {
-        task->progress.state = ALLOT_COMPACTOR_STATE_CANCELLED;
+        alloti_compactor_end(compactor, task, ALLOT_COMPACTOR_STATE_CANCELLED);
     }
     pthread_mutex_unlock(&compactor->mutex);
     return task != NULL ? ALLOT_STATUS_OK
@@ -206,6 +231,10 @@ allot_status allot_compactor_cancel(allot_compactor *compactor, uint64_t id)
 allot_status allot_compactor_get_task(allot_compactor *compactor, uint64_t id,
                                       allot_compactor_task *out)
 {
+    const allot_status status = heap_check_fork(compactor->heap);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
     pthread_mutex_lock(&compactor->mutex);
     const compactor_task *const task = alloti_compactor_find(compactor, id);
     if (task != NULL) {

@@ -4,7 +4,7 @@
  * the place where it is without one.
  *
  * Locks, before those of the heap: `step_mutex` is held during a step; `mutex` guards the list of
- * tasks and all of a task but its plan and its sweep, which only the step uses.
+ * tasks and all of a task but the plan and the sweep of `current`, which only the step uses.
  */
 #ifndef ALLOTI_COMPACT_COMPACTOR_H
 #define ALLOTI_COMPACT_COMPACTOR_H
@@ -20,6 +20,7 @@ typedef struct compactor_task {
     allot_request request;
     allot_compactor_task progress;
     uint64_t added_ns;
+    uint64_t ended;       /**< The how manieth that ended; 0: it has not. */
     uint64_t deadline_at; /**< By the host's clock; UINT64_MAX: none. */
     allot_compact_plan *plan;
     uint64_t plan_at;      /**< Moves of it that were made or skipped. */
@@ -46,7 +47,9 @@ struct allot_compactor {
     uint64_t capacity;
     uint64_t count;
     uint64_t next_id;
-    _Atomic bool is_paused; /**< Relaxed: a hint to a step that runs. */
+    uint64_t ended_count;    /**< Tasks that ended so far. */
+    compactor_task *current; /**< Of the step that goes on; NULL: none. */
+    _Atomic bool is_paused;  /**< Relaxed: a hint to a step that runs. */
     double plan_ns_per_block;
     allot_compactor_policy policy;
     uint64_t policy_task;  /**< 0: none. */
@@ -68,7 +71,12 @@ ALLOT_NODISCARD allot_status alloti_compactor_add(allot_compactor *compactor,
 /** A task by its id; NULL if it is not known. Called with `mutex` held. */
 compactor_task *alloti_compactor_find(const allot_compactor *compactor, uint64_t id);
 
-/** Forget the oldest tasks that are over, if there are many. Called with both mutexes held. */
+/** End a task that is not over; called with `mutex` held. */
+void alloti_compactor_end(allot_compactor *compactor, compactor_task *task,
+                          allot_compactor_state state);
+
+/** Forget what tasks that are over were doing, and all of those that ended before the last few.
+ * Called with `mutex` held. */
 void alloti_compactor_forget(allot_compactor *compactor);
 
 #endif /* ALLOTI_COMPACT_COMPACTOR_H */

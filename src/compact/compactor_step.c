@@ -338,9 +338,11 @@ static void account(work *w, const outcome *o)
     progress->plans += o->plan_ns != 0;
     progress->age_ns = alloti_plan_now_ns() - w->task->added_ns;
     progress->is_late = w->task->deadline_at < w->task->added_ns + progress->age_ns;
-    if (progress->state == ALLOT_COMPACTOR_STATE_RUNNING) {
+    const allot_compactor_state state =
+        o->status != ALLOT_STATUS_OK ? ALLOT_COMPACTOR_STATE_FAILED : o->state;
+    if (!compactor_task_is_over(w->task) && allot_compactor_state_is_end(state)) {
         progress->status = o->status;
-        progress->state = o->status != ALLOT_STATUS_OK ? ALLOT_COMPACTOR_STATE_FAILED : o->state;
+        alloti_compactor_end(w->compactor, w->task, state);
     }
     tell_rest(w->task);
     pthread_mutex_unlock(&w->compactor->mutex);
@@ -445,7 +447,7 @@ static void step(work *w)
     w->began_ns = w->looked_ns = alloti_plan_now_ns();
     while (!w->is_over && !atomic_load_explicit(&compactor->is_paused, memory_order_relaxed)) {
         pthread_mutex_lock(&compactor->mutex);
-        w->task = choose(compactor);
+        w->task = compactor->current = choose(compactor);
         if (w->task != NULL) {
             w->task->progress.state = ALLOT_COMPACTOR_STATE_RUNNING;
         }
@@ -456,6 +458,7 @@ static void step(work *w)
         run_task(w);
     }
     pthread_mutex_lock(&compactor->mutex);
+    compactor->current = NULL;
     alloti_compactor_forget(compactor);
     w->report.tasks_left = count_left(compactor);
     pthread_mutex_unlock(&compactor->mutex);

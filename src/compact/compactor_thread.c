@@ -144,6 +144,10 @@ allot_status allot_compactor_start(allot_compactor *compactor,
 void allot_compactor_stop(allot_compactor *compactor)
 {
     compactor_thread *const background = &compactor->background;
+    /* In the child of a fork there is no thread, and it may have held the lock. */
+    if (heap_check_fork(compactor->heap) != ALLOT_STATUS_OK) {
+        return;
+    }
     pthread_mutex_lock(&compactor->mutex);
     const bool stops = background->is_running && !background->is_stopping;
     background->is_stopping = background->is_running;
@@ -152,10 +156,7 @@ void allot_compactor_stop(allot_compactor *compactor)
     if (!stops) {
         return;
     }
-    /* In the child of a fork there is no thread to wait for. */
-    if (heap_check_fork(compactor->heap) == ALLOT_STATUS_OK) {
-        (void)pthread_join(background->thread, NULL);
-    }
+    (void)pthread_join(background->thread, NULL);
     pthread_mutex_lock(&compactor->mutex);
     background->is_running = background->is_stopping = false;
     pthread_mutex_unlock(&compactor->mutex);

@@ -33,7 +33,10 @@ allot_status allot_compactor_set_policy(allot_compactor *compactor,
                                         const allot_compactor_policy *policy)
 {
     allot_compactor_policy taken;
-    const allot_status status = take_policy(policy, &taken);
+    allot_status status = take_policy(policy, &taken);
+    if (status == ALLOT_STATUS_OK) {
+        status = heap_check_fork(compactor->heap);
+    }
     if (status == ALLOT_STATUS_OK) {
         pthread_mutex_lock(&compactor->mutex);
         compactor->policy = taken;

@@ -322,6 +322,30 @@ static void the_oldest_tasks_that_are_over_are_forgotten(void)
     close_fixture(&f);
 }
 
+/** Not those that were added last, and with no step in between as well. */
+static void those_that_ended_last_are_known(void)
+{
+    const allot_compactor_task_options high = {.struct_size = sizeof high, .priority = 5};
+    fixture f;
+    allot_compactor_task task;
+    REQUIRE(scene_open_quarters(&f.s) && open_on(&f, FOREVER));
+    const uint64_t low_id = add(&f, NULL);
+    uint64_t id = 0;
+    for (int i = 0; i < 70; i++) {
+        id = add(&f, &high);
+    }
+    (void)step(&f, NULL);
+    CHECK_EQ(task_of(&f, low_id).state, ALLOT_COMPACTOR_STATE_SETTLED);
+    CHECK_EQ(allot_compactor_get_task(f.compactor, low_id + 1, &task), ALLOT_STATUS_NOT_FOUND);
+    CHECK_OK(allot_compactor_get_task(f.compactor, id, &task));
+    for (int i = 0; i < 70; i++) {
+        CHECK_OK(allot_compactor_cancel(f.compactor, add(&f, NULL)));
+    }
+    CHECK_EQ(allot_compactor_get_task(f.compactor, id, &task), ALLOT_STATUS_NOT_FOUND);
+    CHECK_EQ(task_of(&f, id + 70).state, ALLOT_COMPACTOR_STATE_CANCELLED);
+    close_fixture(&f);
+}
+
 static void the_higher_priority_comes_first(void)
 {
     const allot_compactor_task_options high = {.struct_size = sizeof high, .priority = 5};
@@ -503,6 +527,7 @@ static const check_test tests[] = {
     {"wrong_tasks_are_refused", wrong_tasks_are_refused},
     {"tasks_are_paused_and_cancelled", tasks_are_paused_and_cancelled},
     {"the_oldest_tasks_that_are_over_are_forgotten", the_oldest_tasks_that_are_over_are_forgotten},
+    {"those_that_ended_last_are_known", those_that_ended_last_are_known},
     {"the_higher_priority_comes_first", the_higher_priority_comes_first},
     {"a_task_that_waited_long_comes_first", a_task_that_waited_long_comes_first},
     {"a_near_deadline_comes_first", a_near_deadline_comes_first},

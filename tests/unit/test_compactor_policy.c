@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* When a compactor begins by itself: marks, gain, pauses, and the thread. */
 #include <allot/compactor.h>
+#include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "support/check.h"
 #include "support/compact_scene.h"
@@ -171,6 +174,59 @@ static void a_busy_heap_is_left_alone(void)
     close_fixture(&f);
 }
 
+/** Calls that did not say that there was a fork; the compactor is destroyed. */
+static int be_child(fixture *f, uint64_t id)
+{
+    const allot_compactor_task_options full = {.struct_size = sizeof full};
+    allot_compactor_task task;
+    uint64_t added = 0;
+    const allot_status answers[] = {
+        allot_compactor_add(f->compactor, &full, &added),
+        allot_compactor_cancel(f->compactor, id),
+        allot_compactor_get_task(f->compactor, id, &task),
+        allot_compactor_set_policy(f->compactor, NULL),
+        allot_compactor_poll(f->compactor, NULL),
+        allot_compactor_step(f->compactor, NULL, NULL),
+        allot_compactor_start(f->compactor, NULL),
+    };
+    int others = 0;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        others += answers[i] != ALLOT_STATUS_FORKED;
+    }
+    allot_compactor_pause(f->compactor);
+    allot_compactor_stop(f->compactor);
+    allot_compactor_destroy(f->compactor);
+    return others;
+}
+
+/** The child of a fork waits for no thread, which it does not have. */
+static void a_child_is_told_and_the_thread_goes_on(void)
+{
+    enum { PATIENCE_S = 20 };
+    const allot_compactor_thread_options options = {.struct_size = sizeof options,
+                                                    .idle_ns = 3600 * NS_PER_S};
+    const allot_compactor_task_options full = {.struct_size = sizeof full};
+    uint64_t id = 0;
+    fixture f;
+    REQUIRE(open_quarters(&f));
+    CHECK_OK(allot_compactor_add(f.compactor, &full, &id));
+    CHECK_OK(allot_compactor_start(f.compactor, &options));
+    wait_a_while(); /* it sleeps by now */
+    fflush(stdout);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        (void)alarm(PATIENCE_S);
+        _exit(be_child(&f, id));
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_OK(allot_compactor_step(f.compactor, NULL, NULL));
+    close_fixture(&f);
+}
+
 static const check_test tests[] = {
     {"nothing_begins_without_a_policy", nothing_begins_without_a_policy},
     {"a_task_begins_above_the_mark_and_ends_at_the_lower",
@@ -180,6 +236,7 @@ static const check_test tests[] = {
     {"wrong_policies_are_refused", wrong_policies_are_refused},
     {"an_idle_heap_is_compacted", an_idle_heap_is_compacted},
     {"a_busy_heap_is_left_alone", a_busy_heap_is_left_alone},
+    {"a_child_is_told_and_the_thread_goes_on", a_child_is_told_and_the_thread_goes_on},
 };
 
 CHECK_MAIN(tests)
