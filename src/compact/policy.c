@@ -46,18 +46,26 @@ allot_status allot_compactor_set_policy(allot_compactor *compactor,
     return status;
 }
 
+/** Whether the task that was added last goes on. Called with `mutex` held. */
+static bool has_task(const allot_compactor *compactor)
+{
+    const compactor_task *const task = alloti_compactor_find(compactor, compactor->policy_task);
+    return task != NULL && !compactor_task_is_over(task);
+}
+
 /** Whether now is the time to look closely. Called with `mutex` held. */
 static bool is_due(allot_compactor *compactor, double fragmentation, uint64_t now)
 {
     const allot_compactor_policy *const policy = &compactor->policy;
-    const compactor_task *const task = alloti_compactor_find(compactor, compactor->policy_task);
-    if (task != NULL && !compactor_task_is_over(task)) {
+    if (has_task(compactor)) {
         return false;
     }
-    if (task != NULL) {
+    if (compactor->policy_task != 0) {
+        const compactor_task *const task = alloti_compactor_find(compactor, compactor->policy_task);
+        const bool is_reached =
+            task != NULL && task->progress.state == ALLOT_COMPACTOR_STATE_REACHED;
         compactor->policy_task = 0;
-        compactor->policy_after =
-            task->progress.state == ALLOT_COMPACTOR_STATE_REACHED ? 0 : now + policy->pause_ns;
+        compactor->policy_after = is_reached ? 0 : now + policy->pause_ns;
     }
     return policy->fragmentation_high > 0 && fragmentation > policy->fragmentation_high &&
            now >= compactor->policy_after;
@@ -93,10 +101,11 @@ static allot_status look_closely(allot_compactor *compactor, const allot_compact
                                                .weight = policy->weight,
                                                .priority = policy->priority};
     pthread_mutex_lock(&compactor->mutex);
-    if (pays(policy, &forecast)) {
+    const bool is_first = !has_task(compactor); /* Else another thread was faster. */
+    if (is_first && pays(policy, &forecast)) {
         status = alloti_compactor_add(compactor, &task, id);
         compactor->policy_task = status == ALLOT_STATUS_OK ? *id : 0;
-    } else {
+    } else if (is_first) {
         compactor->policy_after = alloti_plan_now_ns() + policy->pause_ns;
     }
     pthread_mutex_unlock(&compactor->mutex);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* When a compactor begins by itself: marks, gain, pauses, and the thread. */
 #include <allot/compactor.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -111,6 +113,44 @@ static void after_a_failure_there_is_a_pause(void)
     const uint64_t id = poll(&f);
     CHECK_OK(allot_compactor_cancel(f.compactor, id));
     CHECK_EQ(poll(&f), 0);
+    close_fixture(&f);
+}
+
+typedef struct poller {
+    fixture *f;
+    _Atomic int *waiting;
+    uint64_t id;
+} poller;
+
+static void *poll_at_once(void *context)
+{
+    poller *const p = context;
+    atomic_fetch_sub(p->waiting, 1);
+    while (atomic_load(p->waiting) > 0) {
+    }
+    CHECK_OK(allot_compactor_poll(p->f->compactor, &p->id));
+    return NULL;
+}
+
+static void threads_that_poll_at_once_add_one_task(void)
+{
+    enum { ROUNDS = 100 };
+    fixture f;
+    REQUIRE(open_quarters(&f));
+    for (int round = 0; round < ROUNDS; round++) {
+        set(&f, 0.5, 0.4, 0, 0);
+        _Atomic int waiting = 2;
+        poller pollers[2] = {{.f = &f, .waiting = &waiting}, {.f = &f, .waiting = &waiting}};
+        pthread_t other;
+        REQUIRE(pthread_create(&other, NULL, poll_at_once, &pollers[1]) == 0);
+        (void)poll_at_once(&pollers[0]);
+        CHECK_EQ(pthread_join(other, NULL), 0);
+        CHECK((pollers[0].id == 0) != (pollers[1].id == 0));
+        CHECK_OK(allot_compactor_cancel(f.compactor, pollers[0].id + pollers[1].id));
+        /* A look after the end, without a policy: what follows begins anew. */
+        CHECK_OK(allot_compactor_set_policy(f.compactor, NULL));
+        CHECK_EQ(poll(&f), 0);
+    }
     close_fixture(&f);
 }
 
@@ -233,6 +273,7 @@ static const check_test tests[] = {
      a_task_begins_above_the_mark_and_ends_at_the_lower},
     {"what_does_not_pay_waits", what_does_not_pay_waits},
     {"after_a_failure_there_is_a_pause", after_a_failure_there_is_a_pause},
+    {"threads_that_poll_at_once_add_one_task", threads_that_poll_at_once_add_one_task},
     {"wrong_policies_are_refused", wrong_policies_are_refused},
     {"an_idle_heap_is_compacted", an_idle_heap_is_compacted},
     {"a_busy_heap_is_left_alone", a_busy_heap_is_left_alone},
