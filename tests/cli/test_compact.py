@@ -58,6 +58,7 @@ def test_two_halves_become_one_whole(halves):
     text = run_command("compact", halves).stdout
     assert "to move: 2 blocks, 4.0 MiB" in text
     assert "may move; those of the recorded program may not have been" in text
+    assert "compacted: what is left once the empty segments are given back" in text
     now, compacted = text.splitlines()[-2:]
     assert now.split() == ["now", ("█" * 8 + "·" * 8) * 2 + ("·" * 8 + "█" * 8) * 2]
     assert compacted.split() == ["compacted", "█" * 32] # The second segment is gone.
@@ -130,7 +131,37 @@ def test_a_request_fits_after_compaction(tmp_path):
         assert compaction["event"] == 64 + 64 + 1
         assert found["moved_ns"] > 0
     text = run_command("compact", "--simulate", "--limit", "64MiB", file).stdout
+    assert "Requests that fail: 1 with giving back alone, 0 with it." in text
+    text = run_command("compact", "--simulate", "--limit", "64MiB", "--when", "forced", file).stdout
     assert "Requests that fail: 1 without it, 0 with it." in text
+
+
+def test_what_fails_is_counted_in_the_run_that_is_compared_with():
+    arguments = ("compact", "--simulate", "--limit", "9GiB", EXAMPLE)
+    found = compact(*arguments[1:])
+    trimmed, with_ = (found[run]["oom_count"] for run in ("trimmed", "with"))
+    assert trimmed < found["without"]["oom_count"]
+    text = run_command(*arguments).stdout
+    assert f"Requests that fail: {trimmed} with giving back alone, {with_} with it." in text
+
+
+def test_a_request_that_no_compaction_helps_is_not_called_served(tmp_path):
+    program = Program()
+    program.alloc("vast", 64 * MIB)
+    file = program.write(tmp_path / "vast.pickle")
+    text = run_command("compact", "--simulate", "--when", "forced", "--limit", "32MiB", file).stdout
+    assert "Nothing was compacted: it would not have made room for what failed." in text
+    assert "no request needed it" not in text
+
+
+def test_a_trace_without_addresses_is_not_said_to_have_a_state(tmp_path):
+    event = {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1,
+             "args": {"Device Type": 1, "Device Id": 0, "Bytes": 1024, "Total Allocated": 1024,
+                      "Total Reserved": 2048}}
+    path = tmp_path / "bare.json"
+    path.write_text(json.dumps({"traceEvents": [event]}))
+    said = run_command("compact", "--simulate", path, code=5).stderr
+    assert "no addresses" in said and "without --simulate" not in said
 
 
 def test_without_a_limit_nothing_is_forced(tmp_path):

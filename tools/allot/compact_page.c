@@ -298,8 +298,8 @@ static void tell_simulation(book *page, const compact_simulation *s)
     if (b->oom_count < a->oom_count) {
         snprintf(page->headline, TEXT_MAX,
                  "Compaction serves %" PRIu64 " of %" PRIu64
-                 " requests that fail without it, for %s of copies",
-                 a->oom_count - b->oom_count, a->oom_count, time);
+                 " requests that fail %s, for %s of copies",
+                 a->oom_count - b->oom_count, a->oom_count, compact_baseline_words(s), time);
     } else {
         snprintf(page->headline, TEXT_MAX, "Compaction changes the peak by %s%s, for %s of copies",
                  compact_change_text(compact_difference(b->reserved_peak, a->reserved_peak), text,
@@ -307,8 +307,8 @@ static void tell_simulation(book *page, const compact_simulation *s)
                  a == s->results[COMPACT_TRIM] ? " beyond giving back" : "", time);
     }
     if (b->oom_count != 0) {
-        say(page, "%" PRIu64 " requests fail without it, %" PRIu64 " with it.", a->oom_count,
-            b->oom_count);
+        say(page, "%" PRIu64 " requests fail %s, %" PRIu64 " with it.", a->oom_count,
+            compact_baseline_words(s), b->oom_count);
     }
     say(page, "A heap of allot's own serves the requests (%s).", b->model);
     say(page, "%s", NOTE);

@@ -156,6 +156,9 @@ static void put_state_table(FILE *out, const compact_state *s)
     put_sizes(out, "empty segments", f->releasable_before, f->releasable_after);
     put_sizes(out, "largest free range", f->largest_before, f->largest_after);
     put_shares(out, "fragmentation", f->fragmentation_before, f->fragmentation_after);
+    if (f->releasable_after != 0) {
+        fputs("  compacted: what is left once the empty segments are given back\n", out);
+    }
 }
 
 static void put_request(FILE *out, const compact_state *s)
@@ -305,6 +308,7 @@ static void put_answer(FILE *out, const compact_request *request, const compact_
         fprintf(out, "\n  Nothing was compacted: %s.\n",
                 !is_forced            ? "not enough was free, or moving did not pay"
                 : request->limit == 0 ? "without --limit no request fails"
+                : b->oom_count != 0   ? "it would not have made room for what failed"
                                       : "no request needed it");
         return;
     }
@@ -321,8 +325,8 @@ static void put_answer(FILE *out, const compact_request *request, const compact_
                 compact_time_text(driver_ns - before, time, sizeof time));
     }
     if (a->oom_count != 0 || b->oom_count != 0) {
-        fprintf(out, ".\n  Requests that fail: %" PRIu64 " without it, %" PRIu64 " with it",
-                a->oom_count, b->oom_count);
+        fprintf(out, ".\n  Requests that fail: %" PRIu64 " %s, %" PRIu64 " with it", a->oom_count,
+                compact_baseline_words(s), b->oom_count);
     }
     fputs(".\n", out);
 }

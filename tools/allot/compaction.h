@@ -109,6 +109,13 @@ static inline const allot_replay_result *compact_baseline(const compact_simulati
     return simulation->results[compact_baseline_way(simulation)];
 }
 
+/** What compaction is compared with, in a sentence. */
+static inline const char *compact_baseline_words(const compact_simulation *simulation)
+{
+    return compact_baseline_way(simulation) == COMPACT_TRIM ? "with giving back alone"
+                                                            : "without it";
+}
+
 /** "without", "giving back", "compacting". */
 const char *compact_way_name(compact_way way);
 

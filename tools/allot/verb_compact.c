@@ -213,8 +213,10 @@ static cli_exit simulate(const compact_request *request, const cli_subject *subj
         return estimate(request, subject);
     }
     if (status == ALLOT_STATUS_UNSUPPORTED) {
-        fprintf(stderr, "allot: %s: %s; without --simulate its state can be looked at\n",
-                request->path, allot_error_detail());
+        fprintf(stderr, "allot: %s: %s%s\n", request->path, allot_error_detail(),
+                why == ALLOT_REPLAY_UNUSABLE_NO_ADDRESSES
+                    ? ""
+                    : "; without --simulate one moment is looked at, if segments are known");
         return CLI_UNSUITED;
     }
     if (status != ALLOT_STATUS_OK) {
