@@ -27,6 +27,7 @@ typedef struct compactor_task {
     uint64_t plan_moved;   /**< Of these, made. */
     uint64_t plan_skipped; /**< Of these, skipped because something had changed. */
     uint64_t futile;       /**< Plans one after the other of which no move could be made. */
+    bool is_last_look;     /**< The next plan is only to tell what was left for lack of budget. */
     compact_sweep *sweep;  /**< NULL: none was begun. */
 } compactor_task;
 

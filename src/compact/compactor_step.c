@@ -140,27 +140,54 @@ static uint64_t fixed_bytes(const allot_compact_plan *plan)
     return total;
 }
 
-/** A plan was made: whether there is anything to run. */
-static void judge_plan(work *w, allot_compact_plan *plan, outcome *o)
+/** Whether it is not known yet what a task would do without its budget, if it has one: it has to
+ * be planned once more. */
+static bool has_to_look(compactor_task *task)
+{
+    const bool has_to =
+        !task->is_last_look && (task->options.bytes_max != 0 || task->options.moves_max != 0);
+    task->is_last_look = task->is_last_look || has_to;
+    return has_to;
+}
+
+/** What a plan that was made says of its task; RUNNING: it goes on. */
+static allot_compactor_state verdict_of(const work *w, const allot_compact_plan *plan)
 {
     compactor_task *const task = w->task;
     const bool is_full = task->options.goal == ALLOT_COMPACT_GOAL_FULL;
-    const uint64_t count = allot_compact_plan_count(plan);
-    if (count == 0 && is_full) {
-        o->state = end_of(w, fixed_bytes(plan));
-    } else if (count == 0) {
-        o->state = ALLOT_COMPACTOR_STATE_REACHED;
-    } else if (is_full && task->options.weight > 0 && plan->forecast.benefit < 0) {
-        o->state = ALLOT_COMPACTOR_STATE_NOT_WORTH;
-    } else if (task->futile >= FUTILE_MAX || task->progress.plans >= PLANS_MAX) {
-        o->state = ALLOT_COMPACTOR_STATE_CHURN;
+    if (allot_compact_plan_count(plan) == 0) {
+        if (is_full && has_to_look(task)) {
+            return ALLOT_COMPACTOR_STATE_RUNNING;
+        }
+        return is_full ? end_of(w, fixed_bytes(plan)) : ALLOT_COMPACTOR_STATE_REACHED;
     }
-    if (o->state == ALLOT_COMPACTOR_STATE_RUNNING) {
-        task->plan = plan;
-        task->futile++;
+    if (is_full && task->options.weight > 0 && plan->forecast.benefit < 0) {
+        return ALLOT_COMPACTOR_STATE_NOT_WORTH;
+    }
+    if (task->is_last_look) {
+        return ALLOT_COMPACTOR_STATE_BUDGET;
+    }
+    return task->futile >= FUTILE_MAX || task->progress.plans >= PLANS_MAX
+               ? ALLOT_COMPACTOR_STATE_CHURN
+               : ALLOT_COMPACTOR_STATE_RUNNING;
+}
+
+/** A plan was made: it is kept if there is anything to run. */
+static void judge_plan(work *w, allot_compact_plan *plan, outcome *o)
+{
+    o->state = verdict_of(w, plan);
+    if (o->state == ALLOT_COMPACTOR_STATE_RUNNING && allot_compact_plan_count(plan) != 0) {
+        w->task->plan = plan;
+        w->task->futile++;
     } else {
         allot_compact_plan_destroy(plan);
     }
+}
+
+/** A bound of a plan: what is left of the task's; 0: none. */
+static uint64_t bound_of(const compactor_task *task, uint64_t max, uint64_t used)
+{
+    return max == 0 || task->is_last_look ? 0 : left_of(max, used);
 }
 
 static void make_plan(work *w, outcome *o)
@@ -172,19 +199,16 @@ static void make_plan(work *w, outcome *o)
         .goal = task->options.goal,
         .request = task->options.request,
         .weight = task->options.weight,
-        .bytes_max = task->options.bytes_max == 0
-                         ? 0
-                         : left_of(task->options.bytes_max, task->progress.bytes),
-        .moves_max = task->options.moves_max == 0
-                         ? 0
-                         : left_of(task->options.moves_max, task->progress.moved),
+        .bytes_max = bound_of(task, task->options.bytes_max, task->progress.bytes),
+        .moves_max = bound_of(task, task->options.moves_max, task->progress.moved),
     };
     allot_compact_plan *plan = NULL;
     const uint64_t began = alloti_plan_now_ns();
     const allot_status status = allot_compact_plan_create(compactor->heap, &options, &plan);
     o->plan_ns = alloti_plan_now_ns() - began;
     if (status == ALLOT_STATUS_FRAGMENTED) {
-        o->state = ALLOT_COMPACTOR_STATE_BLOCKED;
+        o->state =
+            has_to_look(task) ? ALLOT_COMPACTOR_STATE_RUNNING : ALLOT_COMPACTOR_STATE_BLOCKED;
     } else if (status != ALLOT_STATUS_OK) {
         o->status = status;
     } else {
@@ -203,7 +227,7 @@ static void end_plan(work *w, outcome *o)
     const uint64_t size_blocked = fixed_bytes(task->plan);
     task->futile = task->plan_moved != 0 ? 0 : task->futile;
     drop_plan(task);
-    if (is_whole) {
+    if (is_whole && !(is_full && has_to_look(task))) {
         o->state = is_full ? end_of(w, size_blocked) : ALLOT_COMPACTOR_STATE_REACHED;
     }
 }

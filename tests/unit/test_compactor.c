@@ -159,10 +159,22 @@ static void a_task_ends_with_its_budget(void)
     const allot_compactor_task_options three = {.struct_size = sizeof three, .moves_max = 3};
     const allot_compactor_task_options bytes = {.struct_size = sizeof bytes,
                                                 .bytes_max = 300 * KIB};
+    const allot_compactor_task_options little = {.struct_size = sizeof little, .bytes_max = KIB};
+    const allot_compactor_task_options enough = {.struct_size = sizeof enough, .moves_max = 1000};
+    const allot_request request = {.struct_size = sizeof request, .size = 2 * MIB};
+    const allot_compactor_task_options room = {.struct_size = sizeof room,
+                                               .goal = ALLOT_COMPACT_GOAL_MAKE_ROOM,
+                                               .request = &request,
+                                               .bytes_max = KIB};
     fixture f;
     REQUIRE(open_quarters(&f));
-    uint64_t id = add(&f, &three);
+    uint64_t id = add(&f, &room);
     (void)finish(&f, id, NULL);
+    CHECK_EQ(task_of(&f, id).state, ALLOT_COMPACTOR_STATE_BUDGET);
+    CHECK_EQ(task_of(&f, id).moved, 0);
+    id = add(&f, &three);
+    (void)finish(&f, id, NULL);
+    CHECK_EQ(task_of(&f, id).state, ALLOT_COMPACTOR_STATE_BUDGET);
     CHECK(task_of(&f, id).moved <= 3);
     id = add(&f, &three);
     (void)finish(&f, id, &NO_TIME);
@@ -172,6 +184,12 @@ static void a_task_ends_with_its_budget(void)
     (void)finish(&f, id, &NO_TIME);
     CHECK_EQ(task_of(&f, id).state, ALLOT_COMPACTOR_STATE_BUDGET);
     CHECK_EQ(task_of(&f, id).bytes, 256 * KIB);
+    id = add(&f, &little);
+    (void)finish(&f, id, NULL);
+    CHECK_EQ(task_of(&f, id).state, ALLOT_COMPACTOR_STATE_BUDGET);
+    id = add(&f, &enough);
+    (void)finish(&f, id, NULL);
+    CHECK_EQ(task_of(&f, id).state, ALLOT_COMPACTOR_STATE_SETTLED);
     close_fixture(&f);
 }
 
