@@ -105,7 +105,9 @@ typedef struct allot_compactor_task {
     uint64_t plans;      /**< Made for it. */
     uint64_t moves_left; /**< Of the plan that is being run; 0: none is. */
     uint64_t bytes_left;
-    uint64_t time_left_ns; /**< Predicted. */
+    /** Predicted: of the plan's moves that are left; before there is a plan, of moving everything
+     * once, or as much as the request has bytes. */
+    uint64_t time_left_ns;
     uint64_t size_blocked; /**< BLOCKED: bytes of blocks that cannot be moved. */
 } allot_compactor_task;
 
@@ -164,7 +166,7 @@ typedef struct allot_compactor_step_report {
  * Work on the tasks until the budget is used up or none is left. Of the tasks the one is taken
  * first whose deadline is no further than twice the time that is predicted for it, the nearest of
  * these; else the one of the highest priority, where each aging_ns of waiting counts one; of equals
- * the older. So none waits for ever.
+ * the older. So none waits for ever, but for those that more and more deadlines come before.
  *
  * A whole plan is made where it is predicted to fit into the rest of the step, as long as planning
  * took before, per block; else the heap is compacted in pieces: block by block from the emptiest

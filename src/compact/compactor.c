@@ -162,6 +162,21 @@ void alloti_compactor_forget(allot_compactor *compactor)
     compactor->count = kept;
 }
 
+/** Time that a task is taken to need before it is planned. */
+static uint64_t predict(allot_heap *heap, const allot_compactor_task_options *options,
+                        const allot_request *request)
+{
+    allot_heap_stats stats;
+    if (allot_heap_get_stats(heap, &stats) != ALLOT_STATUS_OK) {
+        return 0;
+    }
+    uint64_t bytes = stats.active_bytes.current;
+    if (options->goal == ALLOT_COMPACT_GOAL_MAKE_ROOM && request->size < bytes) {
+        bytes = request->size;
+    }
+    return alloti_plan_cost_ns(&heap->info, 0, 1, bytes);
+}
+
 allot_status alloti_compactor_add(allot_compactor *compactor,
                                   const allot_compactor_task_options *options, uint64_t *id)
 {
@@ -201,11 +216,13 @@ allot_status allot_compactor_add(allot_compactor *compactor,
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
+    const uint64_t time_ns = predict(compactor->heap, &taken, &request);
     pthread_mutex_lock(&compactor->mutex);
     status = alloti_compactor_add(compactor, &taken, id);
     if (status == ALLOT_STATUS_OK) {
         compactor_task *const task = compactor->tasks[compactor->count - 1];
         task->request = request;
+        task->progress.time_left_ns = time_ns;
         task->options.request = taken.goal == ALLOT_COMPACT_GOAL_FULL ? NULL : &task->request;
     }
     pthread_mutex_unlock(&compactor->mutex);

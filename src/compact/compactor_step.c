@@ -338,8 +338,10 @@ static void run_piece(work *w, outcome *o)
 static void tell_rest(compactor_task *task)
 {
     allot_compactor_task *const progress = &task->progress;
-    progress->moves_left = progress->bytes_left = progress->time_left_ns = 0;
-    if (task->plan != NULL) {
+    progress->moves_left = progress->bytes_left = 0;
+    if (compactor_task_is_over(task)) {
+        progress->time_left_ns = 0;
+    } else if (task->plan != NULL) {
         const allot_compact_forecast *const f = &task->plan->forecast;
         progress->moves_left = allot_compact_plan_count(task->plan) - task->plan_at;
         progress->bytes_left = f->moves == 0 ? 0 : f->bytes / f->moves * progress->moves_left;

@@ -104,7 +104,10 @@ static allot_status look_closely(allot_compactor *compactor, const allot_compact
     const bool is_first = !has_task(compactor); /* Else another thread was faster. */
     if (is_first && pays(policy, &forecast)) {
         status = alloti_compactor_add(compactor, &task, id);
-        compactor->policy_task = status == ALLOT_STATUS_OK ? *id : 0;
+        if (status == ALLOT_STATUS_OK) {
+            compactor->policy_task = *id;
+            alloti_compactor_find(compactor, *id)->progress.time_left_ns = forecast.time_ns;
+        }
     } else if (is_first) {
         compactor->policy_after = alloti_plan_now_ns() + policy->pause_ns;
     }

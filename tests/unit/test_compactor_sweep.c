@@ -136,6 +136,31 @@ static void what_does_not_fit_into_a_step_waits_for_the_next(void)
     close_fixture();
 }
 
+/** Before it is late: moving so much takes longer than half of what is left. */
+static void a_deadline_is_near_by_what_there_is_to_move(void)
+{
+    const allot_heap_options options = {
+        .struct_size = sizeof options, .mode = ALLOT_HEAP_MODE_SEGMENTS, .segment_size = 4 * GIB};
+    const allot_compactor_task_options high = {.struct_size = sizeof high, .priority = 5};
+    allot_compactor_task_options soon = {.struct_size = sizeof soon};
+    REQUIRE(open_fixture("simulated,gpu:T4", &options));
+    get_blocks(8, GIB);
+    for (uint32_t i = 0; i < 8; i += 2) {
+        drop(i);
+    }
+    const allot_compactor_task first = task_of(add(&soon));
+    CHECK(first.time_left_ns > 0);
+    CHECK_OK(allot_compactor_cancel(f.compactor, first.id));
+    const uint64_t high_id = add(&high);
+    soon.deadline_ns = first.time_left_ns + first.time_left_ns / 2;
+    const uint64_t soon_id = add(&soon);
+    CHECK_OK(allot_compactor_step(f.compactor, &NO_TIME, NULL));
+    CHECK_EQ(task_of(soon_id).state, ALLOT_COMPACTOR_STATE_RUNNING);
+    CHECK_EQ(task_of(high_id).state, ALLOT_COMPACTOR_STATE_QUEUED);
+    CHECK_OK(allot_compactor_cancel(f.compactor, soon_id));
+    close_fixture();
+}
+
 /** Blocks that were freed and wait at hand for their stream are in nobody's way. */
 static void blocks_at_hand_are_given_back(void)
 {
@@ -162,6 +187,7 @@ static const check_test tests[] = {
     {"it_ends_where_thousands_of_blocks_stay", it_ends_where_thousands_of_blocks_stay},
     {"what_does_not_fit_into_a_step_waits_for_the_next",
      what_does_not_fit_into_a_step_waits_for_the_next},
+    {"a_deadline_is_near_by_what_there_is_to_move", a_deadline_is_near_by_what_there_is_to_move},
     {"blocks_at_hand_are_given_back", blocks_at_hand_are_given_back},
 };
 
