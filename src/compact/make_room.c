@@ -181,7 +181,9 @@ static allot_status clear_window(room *r, const compact_window *window)
     if (status == ALLOT_STATUS_OK && r->keeps_off) {
         status = keep_off_all(r);
     }
-    qsort(map.items, map.count, sizeof *map.items, compare_sizes);
+    if (map.count > 1) {
+        qsort(map.items, map.count, sizeof *map.items, compare_sizes);
+    }
     for (uint64_t i = 0; i < map.count && status == ALLOT_STATUS_OK; i++) {
         const compact_item *const item = &map.items[i];
         const allot_range range = {.offset = item->offset, .size = item->size};
