@@ -60,7 +60,8 @@ typedef enum allot_compact_goal {
     /** As few segments as possible hold blocks, in mode VIRTUAL as few granules; where no segment
      * can be emptied, a free range of at least 7/8 of what can come together. */
     ALLOT_COMPACT_GOAL_FULL = 0,
-    ALLOT_COMPACT_GOAL_MAKE_ROOM = 1, /**< One request fits, with the fewest bytes moved. */
+    ALLOT_COMPACT_GOAL_MAKE_ROOM =
+        1, /**< One request fits, with as few bytes moved as are found. */
 } allot_compact_goal;
 
 /** What a plan is for, and what it may cost. Zero-initialise, then set struct_size. */
