@@ -25,7 +25,9 @@ typedef struct allot_compact_options {
 
 /**
  * Let a heap compact where a request would not fit otherwise: the rung COMPACT of its ladder. It
- * moves the fewest bytes that make one range of the request's own pool and stream large enough.
+ * moves the fewest bytes that make one range of the request's own pool and stream large enough. In
+ * mode VIRTUAL it first tries to map whole free granules of the pool where the request goes, which
+ * moves no byte and needs no handles: those whose stream is past what it did when they were freed.
  *
  * @param[in] options  NULL for the defaults.
  * @return ALLOT_STATUS_OK; ALLOT_STATUS_INVALID for a negative cost; ALLOT_STATUS_FORKED.
@@ -60,8 +62,8 @@ typedef enum allot_compact_goal {
     /** As few segments as possible hold blocks, in mode VIRTUAL as few granules; where no segment
      * can be emptied, a free range of at least 7/8 of what can come together. */
     ALLOT_COMPACT_GOAL_FULL = 0,
-    ALLOT_COMPACT_GOAL_MAKE_ROOM =
-        1, /**< One request fits, with as few bytes moved as are found. */
+    /** One request fits, with as few bytes moved as are found. */
+    ALLOT_COMPACT_GOAL_MAKE_ROOM = 1,
 } allot_compact_goal;
 
 /** What a plan is for, and what it may cost. Zero-initialise, then set struct_size. */

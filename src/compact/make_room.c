@@ -284,9 +284,22 @@ allot_status allot_compact_attach(allot_heap *heap, const allot_compact_options 
     return heap_leave(heap, status);
 }
 
+/** Bring free granules together, which moves no byte: the request is placed, and its range is free
+ * again then, with its memory. */
+static allot_status lend_room(allot_heap *heap, const heap_ask *ask)
+{
+    heap_ask tried = *ask;
+    const allot_status status = alloti_place_growing(heap, &tried, HEAP_BOUND_LENT);
+    if (status != ALLOT_STATUS_OK) {
+        return status;
+    }
+    alloti_place_end(heap, &tried, true);
+    return alloti_segment_give_back(heap, tried.segment, tried.range.id, tried.range.size);
+}
+
 static allot_status make_room_for(allot_heap *heap, const allot_request *request, uint64_t *moved)
 {
-    heap_ask ask = {.request = *request};
+    heap_ask ask = {.request = *request, .fresh = ALLOT_NONE};
     uint32_t pool = 0;
     allot_status status = alloti_pool_find(heap, request->pool, &pool);
     if (status == ALLOT_STATUS_OK) {
@@ -303,7 +316,10 @@ static allot_status make_room_for(allot_heap *heap, const allot_request *request
         return status;
     }
     room r = {.heap = heap, .arena = ask.arena, .size = ask.size, .align = ask.align};
-    status = make_room(&r, 0);
+    status = heap->is_virtual ? lend_room(heap, &ask) : ALLOT_STATUS_FRAGMENTED;
+    if (heap_is_no_room(status)) {
+        status = make_room(&r, 0);
+    }
     if (moved != NULL) {
         *moved = r.moved;
     }

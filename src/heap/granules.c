@@ -354,13 +354,16 @@ static allot_status lend_from(allot_heap *heap, const heap_arena *arena, uint64_
 /**
  * Lend free granules of a pool to a commit that lacks so many bytes. What blocks lie around them
  * does not matter: they keep their addresses. Only what was freed before a checkpoint that its
- * stream has reached, as there may be work on the rest.
+ * stream has reached, as there may be work on the rest. ALLOT_STATUS_FRAGMENTED if that has to
+ * suffice and does not.
  */
-static allot_status lend_to(allot_heap *heap, uint32_t pool, uint64_t wanted)
+static allot_status lend_to(allot_heap *heap, uint32_t pool, uint64_t wanted, heap_bound bound)
 {
     uint64_t done = 0;
     allot_status status = ALLOT_STATUS_OK;
-    if (heap->pools[pool]->strategy != ALLOT_SPACE_STRATEGY_ADAPTIVE) {
+    if (bound == HEAP_BOUND_NONE ||
+        (bound != HEAP_BOUND_LENT &&
+         heap->pools[pool]->strategy != ALLOT_SPACE_STRATEGY_ADAPTIVE)) {
         return status;
     }
     for (uint32_t i = 0; i < heap->arena_count && done < wanted && status == ALLOT_STATUS_OK; i++) {
@@ -369,7 +372,11 @@ static allot_status lend_to(allot_heap *heap, uint32_t pool, uint64_t wanted)
             status = lend_from(heap, arena, wanted, &done);
         }
     }
-    return status;
+    return status == ALLOT_STATUS_OK && bound == HEAP_BOUND_LENT && done < wanted
+               ? alloti_fail(ALLOT_STATUS_FRAGMENTED,
+                             "%" PRIu64 " of %" PRIu64 " bytes are free in whole granules", done,
+                             wanted)
+               : status;
 }
 
 /** What was lent stays where it is used now. */
@@ -439,8 +446,8 @@ allot_status alloti_granules_commit(allot_heap *heap, uint32_t index, uint64_t o
     if (missing == 0) {
         return ALLOT_STATUS_OK;
     }
-    allot_status status = bound == HEAP_BOUND_NONE ? ALLOT_STATUS_OK : lend_to(heap, pool, missing);
-    if (status == ALLOT_STATUS_OK) {
+    allot_status status = lend_to(heap, pool, missing, bound);
+    if (status == ALLOT_STATUS_OK && bound != HEAP_BOUND_LENT) {
         status = alloti_segment_may_hold(heap, pool, missing, bound);
     }
     for (uint64_t i = first; i < end && status == ALLOT_STATUS_OK; i++) {

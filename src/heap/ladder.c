@@ -100,19 +100,7 @@ static allot_status rung_share(allot_heap *heap, heap_ask *ask, climb *state)
 
 static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bound bound)
 {
-    allot_status status = alloti_place_in(heap, ask->arena, ask, bound);
-    if (goes_on(status)) {
-        uint32_t fresh = ALLOT_NONE;
-        status = alloti_segment_grow(heap, ask->arena, ask->size, ask->align, bound, &fresh);
-        if (status == ALLOT_STATUS_OK) {
-            status = alloti_place_in(heap, ask->arena, ask, bound);
-        }
-        if (status == ALLOT_STATUS_OK) {
-            ask->fresh = fresh;
-        } else {
-            alloti_segment_undo_growth(heap, ask->arena, fresh);
-        }
-    }
+    const allot_status status = alloti_place_growing(heap, ask, bound);
     state->is_budget = status == ALLOT_STATUS_BUDGET;
     if (status == ALLOT_STATUS_DEVICE_MEMORY) {
         (void)snprintf(state->device, sizeof state->device, "; the device: %s",
@@ -183,9 +171,16 @@ static allot_status make_room_by(heap_make_room make_room, allot_heap *heap, hea
     return status == ALLOT_STATUS_OK ? search_all(heap, ask) : status;
 }
 
+/** Pages are brought together before bytes are. */
 static allot_status rung_compact(allot_heap *heap, heap_ask *ask, climb *state)
 {
     (void)state;
+    if (heap->compact != NULL && heap->is_virtual) {
+        const allot_status status = alloti_place_growing(heap, ask, HEAP_BOUND_LENT);
+        if (!goes_on(status)) {
+            return status;
+        }
+    }
     return make_room_by(heap->compact, heap, ask);
 }
 

@@ -73,6 +73,25 @@ allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, he
     return mapping == ALLOT_STATUS_OK ? fits_nowhere(ask) : mapping;
 }
 
+allot_status alloti_place_growing(allot_heap *heap, heap_ask *ask, heap_bound bound)
+{
+    allot_status status = alloti_place_in(heap, ask->arena, ask, bound);
+    if (!heap_is_no_room(status)) {
+        return status;
+    }
+    uint32_t fresh = ALLOT_NONE;
+    status = alloti_segment_grow(heap, ask->arena, ask->size, ask->align, bound, &fresh);
+    if (status == ALLOT_STATUS_OK) {
+        status = alloti_place_in(heap, ask->arena, ask, bound);
+    }
+    if (status == ALLOT_STATUS_OK) {
+        ask->fresh = fresh;
+    } else {
+        alloti_segment_undo_growth(heap, ask->arena, fresh);
+    }
+    return status;
+}
+
 static bool has_room(const heap_arena *arena, uint64_t size)
 {
     for (uint32_t i = 0; i < arena->count; i++) {

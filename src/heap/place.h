@@ -33,7 +33,11 @@ static inline bool heap_is_no_room(allot_status status)
 ALLOT_NODISCARD allot_status alloti_place_in(allot_heap *heap, uint32_t arena, heap_ask *ask,
                                              heap_bound bound);
 
-/** The same in one segment, whose address is aligned as the request asks. */
+/** The same, and if it fits nowhere after the arena got a new segment or a longer one. */
+ALLOT_NODISCARD allot_status alloti_place_growing(allot_heap *heap, heap_ask *ask,
+                                                  heap_bound bound);
+
+/** Place a request in one segment, whose address is aligned as the request asks. */
 ALLOT_NODISCARD allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment,
                                                      heap_ask *ask, heap_bound bound);
 

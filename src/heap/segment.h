@@ -12,7 +12,8 @@
 
 /** Up to where a heap may grow. */
 typedef enum heap_bound {
-    HEAP_BOUND_NONE, /**< What is held must do. */
+    HEAP_BOUND_NONE, /**< What is held must do, where it is. */
+    HEAP_BOUND_LENT, /**< What is held must do; free granules may be mapped elsewhere. */
     HEAP_BOUND_SOFT,
     HEAP_BOUND_HARD,
 } heap_bound;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Free memory between fixed blocks is mapped where a request goes, in pools that place adaptively.
  */
-#include <allot/heap.h>
+#include <allot/compact.h>
 
 #include "support/check.h"
 
@@ -31,6 +31,15 @@ static void wait_for_work(fixture *f)
         CHECK_OK(allot_device_stream_synchronize(f->device, stream));
     }
     CHECK_OK(allot_heap_collect(f->heap));
+}
+
+/** The same in a pool that does not look by itself: the first time it is asked, it only sets a
+ * checkpoint. */
+static void wait_until_known(fixture *f)
+{
+    const allot_request never = {.struct_size = sizeof never, .size = 100 * MIB};
+    CHECK_EQ(allot_compact_make_room(f->heap, &never, NULL), ALLOT_STATUS_FRAGMENTED);
+    wait_for_work(f);
 }
 
 /** Eight blocks of 4 MiB with bytes, of which every other one is freed: 16 MiB are free. */
@@ -147,11 +156,51 @@ static void the_memory_of_other_pools_stays_there(void)
     close_fixture(&f);
 }
 
+/** A heap that compacts does so for any strategy, rather than grow beyond its limit. */
+static void a_heap_that_compacts_brings_pages_before_bytes(void)
+{
+    fixture f;
+    allot_devptr large;
+    uint64_t moved = 1;
+    const allot_request request = {.struct_size = sizeof request, .size = 16 * MIB};
+    REQUIRE(open_fixture(&f, ALLOT_SPACE_STRATEGY_FIRST_FIT));
+    const uint64_t before = stats_of(&f).reserved_bytes.current;
+    CHECK_OK(allot_heap_set_limit(f.heap, before));
+    wait_until_known(&f);
+    CHECK_OK(allot_compact_make_room(f.heap, &request, &moved));
+    CHECK_EQ(moved, 0);
+    CHECK_EQ(stats_of(&f).remapped_bytes, 16 * MIB);
+    CHECK_OK(get(&f, 16 * MIB, &large));
+    CHECK_EQ(stats_of(&f).remapped_bytes, 16 * MIB);
+    CHECK_EQ(stats_of(&f).reserved_bytes.peak, before);
+    CHECK_OK(allot_heap_free_pointer(f.heap, large));
+    close_fixture(&f);
+}
+
+static void so_does_its_ladder(void)
+{
+    fixture f;
+    allot_devptr large;
+    REQUIRE(open_fixture(&f, ALLOT_SPACE_STRATEGY_BEST_FIT));
+    const uint64_t before = stats_of(&f).reserved_bytes.current;
+    CHECK_OK(allot_compact_attach(f.heap, NULL));
+    CHECK_OK(allot_heap_set_limit(f.heap, before));
+    wait_until_known(&f);
+    CHECK_OK(get(&f, 16 * MIB, &large));
+    CHECK_EQ(stats_of(&f).remapped_bytes, 16 * MIB);
+    CHECK_EQ(stats_of(&f).reserved_bytes.peak, before);
+    CHECK_OK(allot_heap_free_pointer(f.heap, large));
+    close_fixture(&f);
+}
+
 static const check_test tests[] = {
     {"free_memory_goes_where_it_is_needed", free_memory_goes_where_it_is_needed},
     {"other_strategies_grow", other_strategies_grow},
     {"a_range_with_memory_is_found_behind_those_without",
      a_range_with_memory_is_found_behind_those_without},
+    {"a_heap_that_compacts_brings_pages_before_bytes",
+     a_heap_that_compacts_brings_pages_before_bytes},
+    {"so_does_its_ladder", so_does_its_ladder},
     {"the_memory_of_other_pools_stays_there", the_memory_of_other_pools_stays_there},
 };
 
