@@ -19,14 +19,15 @@ static double seconds_of(const allot_history *history, uint32_t event)
 {
     allot_events events;
     allot_trace_get_events(allot_history_trace(history), allot_history_device(history), &events);
-    for (uint64_t i = 0; i <= event && i < events.count; i++) {
-        if (events.time_ns[i] != ALLOT_TIME_NONE) {
-            return events.time_ns[event] == ALLOT_TIME_NONE
-                       ? -1
-                       : (double)(events.time_ns[event] - events.time_ns[i]) / 1e9;
-        }
+    uint64_t first = 0;
+    while (first < event && first < events.count && events.time_ns[first] == ALLOT_TIME_NONE) {
+        first++;
     }
-    return -1;
+    /* No time is the least of all; what a file says may lie further apart than 2^63 ns. */
+    return event < events.count && events.time_ns[event] != ALLOT_TIME_NONE &&
+                   events.time_ns[event] >= events.time_ns[first]
+               ? (double)((uint64_t)events.time_ns[event] - (uint64_t)events.time_ns[first]) / 1e9
+               : -1;
 }
 
 alloti_event_text alloti_event_words(const allot_history *history, uint32_t event)

@@ -214,7 +214,7 @@ static void put_category(torch_writer *t, uint8_t category)
 
 static int64_t microseconds(int64_t time_ns)
 {
-    return time_ns >= 0 ? time_ns / 1000 : -((999 - time_ns) / 1000);
+    return time_ns / 1000 - (time_ns % 1000 < 0);
 }
 
 static void put_event(torch_writer *t, const allot_events *events, uint64_t i)

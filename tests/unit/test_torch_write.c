@@ -54,6 +54,23 @@ static void a_trace_without_addresses_is_refused(void)
     allot_trace_destroy(trace);
 }
 
+static void the_earliest_time_comes_back(void)
+{
+    static const char SNAPSHOT[] =
+        "{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 4096, "
+        "\"size\": 512, \"stream\": 0, \"time_us\": -9223372036854775}]]}";
+    allot_trace *trace = NULL;
+    REQUIRE_OK(allot_trace_read_memory(SNAPSHOT, sizeof SNAPSHOT - 1, "t", NULL, &trace));
+    allot_trace *const back = trace_round_trip(trace, ALLOT_TRACE_FORMAT_TORCH_PICKLE);
+    if (back != NULL) {
+        allot_events events;
+        allot_trace_get_events(back, 0, &events);
+        CHECK(events.count == 1 && events.time_ns[0] == INT64_C(-9223372036854775000));
+    }
+    allot_trace_destroy(back);
+    allot_trace_destroy(trace);
+}
+
 static allot_status refuse(void *context, const void *data, size_t size)
 {
     (void)context, (void)data, (void)size;
@@ -74,6 +91,7 @@ static const check_test TESTS[] = {
     {"everything_comes_back", everything_comes_back},
     {"categories_come_back_and_totals_are_lost", categories_come_back_and_totals_are_lost},
     {"a_trace_without_addresses_is_refused", a_trace_without_addresses_is_refused},
+    {"the_earliest_time_comes_back", the_earliest_time_comes_back},
     {"a_failing_sink_ends_the_writing", a_failing_sink_ends_the_writing},
 };
 CHECK_MAIN(TESTS)
