@@ -54,7 +54,7 @@ static bool fits(const board *b, const uint8_t *taken, const uint8_t *list, uint
 /** Units to move so that [begin, begin + size) is free; UNITS + 1: it cannot be. */
 static uint32_t cost_of(const board *b, uint32_t begin, uint32_t size)
 {
-    uint8_t list[BLOCKS_MAX];
+    uint8_t list[BLOCKS_MAX] = {NONE};
     uint8_t taken[UNITS];
     uint32_t count = 0;
     uint32_t cost = 0;
