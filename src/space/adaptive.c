@@ -4,11 +4,9 @@
  *
  * Most bytes in small requests: the smallest range that fits, as sizes then come again and again,
  * and holes of just that size are there. Else the lowest range, and in a space of fixed capacity
- * from both ends: requests of one power of two and one tag are a kind; each kind knows how long its
- * ranges lived, counted in requests. A kind whose ranges go clearly sooner than those of the space
- * as a whole is placed from the high end, so that what stays is not strewn among what goes.
- * "Clearly" is a factor of four in the mean of the logarithm. A space that grows has no high end:
- * there two ends would both keep their peak.
+ * from both ends: a kind of requests whose ranges go clearly sooner than those of the space as a
+ * whole (lifetimes.h) is placed from the high end, so that what stays is not strewn among what
+ * goes. A space that grows has no high end: there two ends would both keep their peak.
  *
  * One of two indexes is in use at a time; the other one is made when the requests have changed.
  *
@@ -22,22 +20,12 @@
 #include "space/size_index.h"
 
 enum {
-    KINDS_LOG2 = 10,
-    KINDS = 1 << KINDS_LOG2,
-    SCALE = 256,          /**< Logarithms are kept in 1/256. */
-    SAMPLES_MIN = 8,      /**< Before that a kind is not judged. */
-    WEIGHT_LOG2 = 4,      /**< A new sample counts 1/16 in a kind's mean, */
-    WEIGHT_ALL_LOG2 = 10, /**< 1/1024 in that of all. */
-    FACTOR_LOG2 = 2,      /**< Four times sooner. */
-    SMALL = 64 << 10,     /**< Bytes: up to here a request is small. */
-    PERIOD = 1024,        /**< Requests after which the index is chosen anew, */
-    MOSTLY = 4,           /**< by what three, or less than one, of four bytes were asked for in. */
+    SAMPLES_MIN = 8,  /**< Before that a kind is not judged. */
+    SOONER_LOG2 = 2,  /**< Clearly sooner: in a fourth of the time. */
+    SMALL = 64 << 10, /**< Bytes: up to here a request is small. */
+    PERIOD = 1024,    /**< Requests after which the index is chosen anew, */
+    MOSTLY = 4,       /**< by what three, or less than one, of four bytes were asked for in. */
 };
-
-typedef struct lifetime {
-    int32_t mean; /**< Of log2(requests), times SCALE. */
-    uint32_t samples;
-} lifetime;
 
 /** Where a used range comes from. */
 typedef struct origin {
@@ -55,8 +43,9 @@ typedef struct adaptive_index {
     bool has_grown;
     origin *origins; /**< [range] */
     uint64_t origins_capacity;
-    lifetime all;
-    lifetime kinds[KINDS];
+    alloti_lifetimes *own;             /**< Learned here; NULL: nothing is. */
+    const alloti_lifetimes *lifetimes; /**< What is gone by: these, or somebody else's. NULL until
+                                        * there is room for ranges. */
 } adaptive_index;
 
 static allot_status init(allot_space *space, const allot_space_options *options)
@@ -78,7 +67,14 @@ static void fini(allot_space *space)
     alloti_range_index_fini(&index->by_offset);
     alloti_size_index_fini(&index->by_size);
     free(index->origins);
+    free(index->own);
     free(index);
+}
+
+void alloti_adaptive_follow(allot_space *space, const alloti_lifetimes *lifetimes)
+{
+    adaptive_index *const index = space->index;
+    index->lifetimes = lifetimes;
 }
 
 static allot_status reserve_in(adaptive_index *index, bool is_by_size, uint32_t count)
@@ -96,36 +92,21 @@ static allot_status reserve(allot_space *space)
 static allot_status reserve_ranges(allot_space *space, uint64_t count)
 {
     adaptive_index *const index = space->index;
+    if (index->lifetimes == NULL) {
+        index->lifetimes = index->own = calloc(1, sizeof *index->own);
+        if (index->own == NULL) {
+            return alloti_fail_memory(sizeof *index->own);
+        }
+    }
     return alloti_table_reserve(&index->origins, &index->origins_capacity, count,
                                 sizeof *index->origins);
 }
 
-/** Fibonacci hashing (Knuth, The Art of Computer Programming, vol. 3, 6.4). */
-static uint32_t kind_of(uint64_t size, uint32_t tag)
-{
-    const uint64_t key = (uint64_t)tag << 6 | alloti_log2(size);
-    return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KINDS_LOG2));
-}
-
-/** Logarithm of a lifetime, times SCALE, linear between powers of two. */
-static int32_t scaled_log2(uint32_t requests)
-{
-    const uint64_t value = (uint64_t)requests + 1;
-    const unsigned whole = alloti_log2(value);
-    const uint64_t rest = value - (UINT64_C(1) << whole);
-    return (int32_t)(whole * SCALE) + (int32_t)(rest * SCALE >> whole);
-}
-
-static void learn(lifetime *l, int32_t sample, unsigned weight_log2)
-{
-    l->mean += l->samples == 0 ? sample : (sample - l->mean) / (1 << weight_log2);
-    l->samples += l->samples < UINT32_MAX ? 1 : 0;
-}
-
 static bool goes_soon(const adaptive_index *index, uint32_t kind)
 {
-    const lifetime *const own = &index->kinds[kind];
-    return own->samples >= SAMPLES_MIN && own->mean + FACTOR_LOG2 * SCALE <= index->all.mean;
+    const lifetime *const own = &index->lifetimes->kinds[kind];
+    return own->samples >= SAMPLES_MIN &&
+           lifetime_is_shorter(own, &index->lifetimes->all, SOONER_LOG2);
 }
 
 /* ---- the index ---- */
@@ -233,8 +214,10 @@ static uint32_t take_at(allot_space *space, uint32_t found, uint64_t offset, uin
 {
     adaptive_index *const index = space->index;
     const uint32_t id = range_carve(&alloti_adaptive_ops, space, found, offset, size);
-    index->origins[id] =
-        (origin){.request = (uint32_t)space->alloc_count, .kind = kind_of(size, tag)};
+    if (index->own != NULL) {
+        index->origins[id] =
+            (origin){.request = index->own->clock++, .kind = lifetime_kind(size, tag)};
+    }
     return id;
 }
 
@@ -271,7 +254,7 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
     learn_sizes(space, size);
     if (index->is_by_size) {
         found = find_tight(space, size, align, &offset);
-    } else if (!index->has_grown && goes_soon(index, kind_of(size, tag))) {
+    } else if (!index->has_grown && goes_soon(index, lifetime_kind(size, tag))) {
         found = first_fit_highest(&index->by_offset, space, size, align, &offset);
     } else {
         found = first_fit_lowest(&index->by_offset, space, size, align, &offset);
@@ -281,12 +264,11 @@ static uint32_t alloc(allot_space *space, uint64_t size, uint64_t align, uint32_
 
 static void release(allot_space *space, uint32_t id)
 {
-    adaptive_index *const index = space->index;
-    const origin from = index->origins[id];
-    const uint32_t lived = (uint32_t)space->alloc_count - from.request;
-    const int32_t sample = scaled_log2(lived);
-    learn(&index->kinds[from.kind], sample, WEIGHT_LOG2);
-    learn(&index->all, sample, WEIGHT_ALL_LOG2);
+    const adaptive_index *const index = space->index;
+    if (index->own != NULL) {
+        const origin from = index->origins[id];
+        lifetimes_learn(index->own, from.kind, index->own->clock - from.request);
+    }
     (void)range_merge(&alloti_adaptive_ops, space, id);
 }
 

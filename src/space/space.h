@@ -28,6 +28,7 @@
 
 #include "core/size_math.h"
 #include "core/status.h"
+#include "space/lifetimes.h"
 
 /** What of a range is read at random: see range_offset() and range_size(). */
 typedef struct space_range {
@@ -232,6 +233,9 @@ ALLOT_NODISCARD allot_status alloti_space_reserve_slide(allot_space *space, uint
 
 /** Let a used range begin there; its id and size stay. */
 void alloti_space_slide(allot_space *space, uint32_t id, uint64_t offset);
+
+/** Let a new adaptive space go by what others learn, instead of learning itself. */
+void alloti_adaptive_follow(allot_space *space, const alloti_lifetimes *lifetimes);
 
 /** Whether alloti_space_take() is supported. */
 static inline bool space_can_take(const allot_space *space)
