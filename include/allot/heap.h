@@ -90,7 +90,9 @@ typedef struct allot_heap_options {
     /** Sizes and addresses of blocks are multiples of it: a power of two, at most what the device
      * aligns to; 0: 512, or that. */
     uint64_t granule;
-    uint64_t segment_size; /**< Least size of a plain segment; 0: 64 MiB. */
+    /** Least size of a plain segment, of pools that place adaptively the most for several requests;
+     * 0: 64 MiB. */
+    uint64_t segment_size;
     uint64_t reserve_size; /**< Addresses per arena in mode VIRTUAL; 0: the device's memory, at most
                             * 1 TiB; more addresses are reserved where these run out. */
     uint64_t limit;        /**< Most bytes held from the device; 0: no limit. */

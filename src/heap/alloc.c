@@ -12,6 +12,7 @@
 #include "heap/debug.h"
 #include "heap/drop.h"
 #include "heap/front.h"
+#include "heap/habits.h"
 #include "heap/ladder.h"
 #include "heap/pending.h"
 #include "heap/pool.h"
@@ -119,6 +120,7 @@ void alloti_fill_block(allot_heap *heap, const heap_ask *ask, uint32_t index)
     block->is_pending = false;
     block->is_unordered = false;
     block->is_moved = false;
+    block->is_learned = false;
     atomic_store_explicit(&block->used_at, atomic_load_explicit(&heap->ticks, memory_order_relaxed),
                           memory_order_relaxed);
 }
@@ -156,6 +158,7 @@ static allot_status settle(allot_heap *heap, const heap_ask *ask, uint32_t index
         return status;
     }
     alloti_place_end(heap, ask, true);
+    alloti_habits_begin(heap, block);
     alloti_count_active(heap, block);
     alloti_count_allocated(heap, block);
     if (block->flags != 0) {

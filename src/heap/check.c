@@ -20,6 +20,7 @@ typedef struct tally {
     uint64_t placed;   /**< Blocks that have a range. */
     uint64_t ranges;   /**< Used ranges. */
     uint64_t active_bytes;
+    uint64_t in_segments; /**< Bytes of blocks in them. */
     uint64_t allocated;
     uint64_t allocated_bytes;
     uint64_t requested_bytes;
@@ -175,6 +176,7 @@ static allot_status check_arena(tally *t, uint32_t index, uint64_t *held)
         }
         before = segment->address;
         *held += segment->held;
+        t->in_segments += segment->active;
     }
     return ALLOT_STATUS_OK;
 }
@@ -191,10 +193,13 @@ static allot_status check_arenas(tally *t)
     }
     MUST_BE("bytes held", heap->held, held);
     uint64_t in_pools = 0;
+    uint64_t active = 0;
     for (uint32_t i = 0; i < heap->pool_count; i++) {
         in_pools += heap->pools[i]->held;
+        active += heap->pools[i]->active;
     }
     MUST_BE("bytes held by pools", in_pools, held);
+    MUST_BE("bytes of blocks in pools", active, t->in_segments);
     MUST_BE("used ranges", t->ranges, t->placed);
     return ALLOT_STATUS_OK;
 }

@@ -75,6 +75,8 @@ typedef struct heap_block {
     uint32_t owner;
     uint32_t flags;
     int32_t priority;
+    uint32_t asked_at;        /**< By the clock of its pool's habits. */
+    bool is_learned;          /**< What it is learned from is how long it lives. */
     bool is_home;             /**< Its segment is of its own arena. */
     bool is_pending;          /**< Freed, not given back yet. */
     bool is_moved;            /**< Its bytes may be on their way, in the order of its own stream. */
@@ -150,6 +152,7 @@ typedef struct heap_segment {
     uint64_t held;          /**< Bytes from the device. */
     uint64_t active;        /**< Bytes of blocks. */
     uint64_t active_count;  /**< Blocks. */
+    uint64_t emptied_at;    /**< Epoch of its stream in which the last one went. */
     heap_granule *granules; /**< Mode VIRTUAL: [size / granule of the device] */
     uint32_t owner;         /**< Whose blocks were here; valid if has_owner. */
     bool has_owner;
@@ -191,12 +194,16 @@ typedef struct heap_arena {
     uint64_t block_count; /**< Handed out, or in the front. */
 } heap_arena;
 
+typedef struct heap_habits heap_habits;
+
 typedef struct heap_pool {
     uint32_t generation; /**< Odd: in use. */
     allot_space_strategy strategy;
     uint64_t limit; /**< 0: none. */
     bool is_shared_on_oom;
     uint64_t held;
+    uint64_t active;     /**< Bytes of blocks in its segments. */
+    heap_habits *habits; /**< What it has learned; NULL: it does not learn. */
     heap_meters meters;
 } heap_pool;
 
@@ -268,6 +275,7 @@ struct allot_heap {
     uint64_t remapped; /**< Bytes of free granules brought to where they were needed. */
     uint64_t device_allocs;
     uint64_t device_frees;
+    bool is_recycled;  /**< Memory went back to the device, or is used at another address. */
     bool is_over_soft; /**< The soft limit was crossed, and the caller told. */
     allot_heap_failure failure;
     struct heap_recording *recording; /**< NULL: none. */

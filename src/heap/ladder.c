@@ -98,6 +98,23 @@ static allot_status rung_share(allot_heap *heap, heap_ask *ask, climb *state)
     return alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false);
 }
 
+/** Search the request's own stream's memory, then that of streams that are idle. */
+static allot_status search_all(allot_heap *heap, heap_ask *ask)
+{
+    const allot_status status = search(heap, ask);
+    return goes_on(status)
+               ? alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false)
+               : status;
+}
+
+/** What was spared is of use from now on: there is no more. */
+static allot_status take_spared(allot_heap *heap, heap_ask *ask, allot_status status)
+{
+    const bool is_first = !ask->takes_spared;
+    ask->takes_spared = true;
+    return is_first && ask->saw_spared ? search_all(heap, ask) : status;
+}
+
 static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bound bound)
 {
     const allot_status status = alloti_place_growing(heap, ask, bound);
@@ -106,21 +123,12 @@ static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bou
         (void)snprintf(state->device, sizeof state->device, "; the device: %s",
                        allot_error_detail());
     }
-    return status;
+    return heap_is_no_room(status) ? take_spared(heap, ask, status) : status;
 }
 
 static allot_status rung_grow_soft(allot_heap *heap, heap_ask *ask, climb *state)
 {
     return grow(heap, ask, state, HEAP_BOUND_SOFT);
-}
-
-/** Search the request's own stream's memory, then that of streams that are idle. */
-static allot_status search_all(allot_heap *heap, heap_ask *ask)
-{
-    const allot_status status = search(heap, ask);
-    return goes_on(status)
-               ? alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false)
-               : status;
 }
 
 /** Drop blocks of a kind one by one, searching after each. */
@@ -144,10 +152,7 @@ static allot_status rung_drop_temporary(allot_heap *heap, heap_ask *ask, climb *
     (void)state;
     /* Before anything is lost, all fronts are emptied. */
     if (alloti_front_flush_all(heap) != 0) {
-        allot_status status = search(heap, ask);
-        if (goes_on(status)) {
-            status = alloti_place_elsewhere(heap, heap->arenas[ask->arena]->pool, ask, false);
-        }
+        const allot_status status = search_all(heap, ask);
         if (!goes_on(status)) {
             return status;
         }
@@ -312,7 +317,10 @@ static allot_status climb_all(allot_heap *heap, heap_ask *ask, climb *state)
 {
     for (size_t rung = 0;; rung++) {
         if (!is_of_use(heap, ask, state, rung)) {
-            return heap_leave(heap, ALLOT_STATUS_BUDGET);
+            const allot_status status = take_spared(heap, ask, ALLOT_STATUS_BUDGET);
+            return status == ALLOT_STATUS_OK
+                       ? status
+                       : heap_leave(heap, goes_on(status) ? ALLOT_STATUS_BUDGET : status);
         }
         const allot_status status = climb_one(heap, ask, state, rung);
         if (status == ALLOT_STATUS_OK) {

@@ -11,6 +11,7 @@
 #include "heap/checkpoint.h"
 #include "heap/debug.h"
 #include "heap/granules.h"
+#include "heap/habits.h"
 #include "heap/record.h"
 #include "heap/segment.h"
 #include "heap/stats.h"
@@ -224,16 +225,16 @@ static void give_back_later(allot_heap *heap, uint32_t index)
     heap->give_back = index;
 }
 
-/** Work of the segment's stream may use the memory still. Where that is of interest, it is seen how
- * far the stream has come; a failure to see only means that less is known. */
-static void note_free(allot_heap *heap, const heap_block *block)
+/** Work of the segment's stream may use the memory of a block still. Where an adaptive pool may
+ * want it for something else, it is seen how far the stream has come; a failure to see only means
+ * that less is known. */
+static void look_ahead(allot_heap *heap, const heap_block *block)
 {
     const heap_segment *const segment = &heap->segments[block->segment];
     const heap_arena *const arena = heap->arenas[segment->arena];
-    alloti_granules_note_free(heap, block->segment, range_offset(segment->space, block->range),
-                              block->size);
-    if (heap->pools[arena->pool]->strategy == ALLOT_SPACE_STRATEGY_ADAPTIVE &&
-        block->size >= heap->info.granule &&
+    const bool is_whole =
+        heap->is_virtual ? block->size >= heap->info.granule : segment->active_count == 0;
+    if (is_whole && heap->pools[arena->pool]->strategy == ALLOT_SPACE_STRATEGY_ADAPTIVE &&
         alloti_checkpoint_look(heap, arena->stream) != ALLOT_STATUS_OK) {
         return;
     }
@@ -259,7 +260,9 @@ static allot_status give_back(allot_heap *heap, uint32_t index)
         alloti_record_block(heap, ALLOT_EVENT_FREE_REQUESTED, block);
     }
     if (heap->is_virtual) {
-        note_free(heap, block);
+        alloti_granules_note_free(heap, block->segment,
+                                  range_offset(heap->segments[block->segment].space, block->range),
+                                  block->size);
     }
     if (alloti_segment_give_back(heap, block->segment, block->range, block->size) !=
         ALLOT_STATUS_OK) {
@@ -267,6 +270,8 @@ static allot_status give_back(allot_heap *heap, uint32_t index)
         give_back_later(heap, index);
         return ALLOT_STATUS_OK;
     }
+    look_ahead(heap, block);
+    alloti_habits_end(heap, block);
     alloti_record_block(heap, ALLOT_EVENT_FREE_COMPLETED, block);
     alloti_count_inactive(heap, block);
     forget_uses(heap, block);
@@ -303,6 +308,7 @@ allot_status alloti_pending_detach(allot_heap *heap, uint32_t index, uint32_t gh
     /* The word stays the ghost's own: others may be looking at it, and at used_at. */
     memcpy(&other->address, &block->address,
            offsetof(heap_block, used_at) - offsetof(heap_block, address));
+    other->is_learned = false;
     if (keeps_uses) {
         other->uses = ALLOT_NONE;
     }

@@ -3,7 +3,9 @@
 
 #include "heap/arena.h"
 #include "heap/granules.h"
+#include "heap/habits.h"
 #include "heap/pending.h"
+#include "heap/trim.h"
 
 /** Free ranges that lack granules, after which no further one is looked for. */
 enum { SEARCH_MORE = 4 };
@@ -12,6 +14,11 @@ static allot_status fits_nowhere(const heap_ask *ask)
 {
     return alloti_fail(ALLOT_STATUS_FRAGMENTED, "no free range has %llu bytes",
                        (unsigned long long)ask->size);
+}
+
+static uint32_t tag_of(const allot_heap *heap, const heap_ask *ask)
+{
+    return alloti_habits_tag(heap, ask->arena, ask->request.tag);
 }
 
 /**
@@ -24,7 +31,7 @@ static allot_status place_in(allot_heap *heap, uint32_t segment, heap_ask *ask, 
 {
     allot_range range;
     allot_status status =
-        alloti_segment_place(heap, segment, ask->size, ask->align, ask->request.tag, &range);
+        alloti_segment_place(heap, segment, ask->size, ask->align, tag_of(heap, ask), &range);
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
@@ -54,14 +61,28 @@ allot_status alloti_place_in_segment(allot_heap *heap, uint32_t segment, heap_as
     return place_in(heap, segment, ask, bound, SEARCH_MORE);
 }
 
+/** Whether a request may go into the i-th segment of an arena, as far as its free ranges tell. */
+static bool is_candidate(const allot_heap *heap, const heap_arena *arena, uint32_t i, heap_ask *ask)
+{
+    const uint32_t segment = arena->segments[i];
+    if (arena->largest[i] < ask->size ||
+        (heap->segments[segment].address & (ask->align - 1)) != 0) {
+        return false;
+    }
+    if (ask->takes_spared || !alloti_habits_spare(heap, segment, ask->size, tag_of(heap, ask))) {
+        return true;
+    }
+    ask->saw_spared = true;
+    return false;
+}
+
 allot_status alloti_place_in(allot_heap *heap, uint32_t index, heap_ask *ask, heap_bound bound)
 {
     const heap_arena *const arena = heap->arenas[index];
     allot_status mapping = ALLOT_STATUS_OK;
     for (uint32_t i = 0; i < arena->count; i++) {
         const uint32_t segment = arena->segments[i];
-        if (arena->largest[i] < ask->size ||
-            (heap->segments[segment].address & (ask->align - 1)) != 0) {
+        if (!is_candidate(heap, arena, i, ask)) {
             continue;
         }
         const allot_status status = alloti_place_in_segment(heap, segment, ask, bound);
@@ -80,9 +101,11 @@ allot_status alloti_place_growing(allot_heap *heap, heap_ask *ask, heap_bound bo
         return status;
     }
     uint32_t fresh = ALLOT_NONE;
+    alloti_trim_idle(heap, ask, bound);
     status = alloti_segment_grow(heap, ask->arena, ask->size, ask->align, bound, &fresh);
     if (status == ALLOT_STATUS_OK) {
-        status = alloti_place_in(heap, ask->arena, ask, bound);
+        status = fresh == ALLOT_NONE ? alloti_place_in(heap, ask->arena, ask, bound)
+                                     : alloti_place_in_segment(heap, fresh, ask, bound);
     }
     if (status == ALLOT_STATUS_OK) {
         ask->fresh = fresh;
@@ -92,10 +115,10 @@ allot_status alloti_place_growing(allot_heap *heap, heap_ask *ask, heap_bound bo
     return status;
 }
 
-static bool has_room(const heap_arena *arena, uint64_t size)
+static bool has_room(const allot_heap *heap, const heap_arena *arena, heap_ask *ask)
 {
     for (uint32_t i = 0; i < arena->count; i++) {
-        if (arena->largest[i] >= size) {
+        if (is_candidate(heap, arena, i, ask)) {
             return true;
         }
     }
@@ -135,7 +158,7 @@ allot_status alloti_place_elsewhere(allot_heap *heap, uint32_t pool, heap_ask *a
     for (uint32_t i = 0; i < heap->arena_count; i++) {
         const heap_arena *const arena = heap->arenas[i];
         if (i == ask->arena || arena->is_dead || arena->pool != pool ||
-            !has_room(arena, ask->size)) {
+            !has_room(heap, arena, ask)) {
             continue;
         }
         allot_status status = alloti_place_order(heap, ask->request.stream, arena->stream, waits);

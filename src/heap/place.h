@@ -12,8 +12,10 @@ typedef struct heap_ask {
     uint64_t align; /**< At least the heap's granule. */
     uint64_t lead;  /**< Bytes of the range before the caller's. */
     uint32_t arena;
-    uint32_t segment; /**< Of the range. */
-    uint32_t fresh;   /**< That segment if it was made for this request, else ALLOT_NONE. */
+    uint32_t segment;  /**< Of the range. */
+    uint32_t fresh;    /**< That segment if it was made for this request, else ALLOT_NONE. */
+    bool takes_spared; /**< It may go into a segment that is spared (habits.h). */
+    bool saw_spared;   /**< It would have fitted into one. */
     allot_range range;
 } heap_ask;
 

@@ -7,6 +7,7 @@
 #include "core/options.h"
 #include "heap/arena.h"
 #include "heap/front.h"
+#include "heap/habits.h"
 #include "heap/pending.h"
 #include "heap/segment.h"
 
@@ -66,10 +67,18 @@ allot_status alloti_pool_add(allot_heap *heap, const allot_heap_pool_options *op
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
+    heap_habits *habits = NULL;
+    if (alloti_habits_are_learned(heap, options->strategy)) {
+        habits = calloc(1, sizeof *habits);
+        if (habits == NULL) {
+            return alloti_fail_memory(sizeof *habits);
+        }
+    }
     heap_pool *const pool = heap->pools[index];
     *pool = (heap_pool){.generation = pool->generation + 1,
                         .strategy = options->strategy,
                         .limit = options->limit,
+                        .habits = habits,
                         .is_shared_on_oom = options->is_shared_on_oom};
     *out = index;
     return ALLOT_STATUS_OK;
@@ -78,6 +87,7 @@ allot_status alloti_pool_add(allot_heap *heap, const allot_heap_pool_options *op
 void alloti_pools_fini(allot_heap *heap)
 {
     for (uint32_t i = 0; i < heap->pool_count; i++) {
+        free(heap->pools[i]->habits);
         free(heap->pools[i]);
     }
 }
@@ -183,6 +193,8 @@ static allot_status destroy_pool(allot_heap *heap, allot_heap_pool pool)
         return status;
     }
     each_arena(heap, index, alloti_arena_bury);
+    free(heap->pools[index]->habits);
+    heap->pools[index]->habits = NULL;
     heap->pools[index]->generation++;
     return ALLOT_STATUS_OK;
 }

@@ -178,6 +178,7 @@ bool alloti_block_look(allot_heap *heap, uint32_t index, bool waits, heap_sight 
         out->like.arena = block->arena;
         out->like.segment = block->segment;
         out->like.range.id = block->range;
+        out->like.takes_spared = true;
     }
     alloti_block_end_move(block);
     return can_move;

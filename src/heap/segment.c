@@ -8,6 +8,7 @@
 #include "core/size_math.h"
 #include "heap/arena.h"
 #include "heap/granules.h"
+#include "heap/habits.h"
 #include "heap/record.h"
 #include "space/space.h"
 
@@ -161,6 +162,9 @@ void alloti_segment_hold(allot_heap *heap, uint32_t index, uint64_t size, uint64
 {
     heap_segment *const segment = &heap->segments[index];
     const split before = split_of(segment);
+    if (heap->is_recycled) {
+        segment->has_owner = segment->has_owners = true; /* it may be what others had */
+    }
     segment->held += size;
     heap->held += size;
     heap->pools[heap->arenas[segment->arena]->pool]->held += size;
@@ -173,6 +177,7 @@ void alloti_segment_let_go(allot_heap *heap, uint32_t index, uint64_t size, uint
 {
     heap_segment *const segment = &heap->segments[index];
     const split before = split_of(segment);
+    heap->is_recycled = true;
     segment->held -= size;
     heap->held -= size;
     heap->pools[heap->arenas[segment->arena]->pool]->held -= size;
@@ -194,6 +199,8 @@ void alloti_segment_move(allot_heap *heap, uint32_t index, uint32_t arena)
     if (heap->is_virtual) {
         alloti_granules_note_free(heap, index, 0, segment->space->capacity);
     }
+    /* For the new stream's checkpoints; the old one's work was waited for. */
+    heap->segments[index].emptied_at = heap->streams[heap->arenas[arena]->stream]->epoch;
     count_held(to, segment->held, pieces, true);
     count_split(to, (split){0}, split_of(segment));
 }
@@ -205,12 +212,21 @@ static allot_status reserve_owners(heap_segment *segment)
                                 sizeof *segment->owners);
 }
 
+/** Bytes of blocks changed, in a segment and its pool. */
+static void count_active(allot_heap *heap, uint32_t index, uint64_t less, uint64_t more)
+{
+    heap_segment *const segment = &heap->segments[index];
+    heap_pool *const pool = heap->pools[heap->arenas[segment->arena]->pool];
+    segment->active += more - less;
+    pool->active += more - less;
+}
+
 /** A range became used; `before` are the segment's splits before that. */
 static void begin_range(allot_heap *heap, uint32_t index, const allot_range *range, split before)
 {
     heap_segment *const segment = &heap->segments[index];
     segment->owners[range->id] = ALLOT_NONE;
-    segment->active += range->size;
+    count_active(heap, index, 0, range->size);
     segment->active_count++;
     note_change(heap, index, before);
 }
@@ -253,6 +269,13 @@ void alloti_segment_slide(allot_heap *heap, uint32_t index, uint32_t range, uint
     note_change(heap, index, before);
 }
 
+static void note_empty(allot_heap *heap, uint32_t index)
+{
+    heap_segment *const segment = &heap->segments[index];
+    segment->emptied_at = heap->streams[heap->arenas[segment->arena]->stream]->epoch;
+    alloti_habits_note_empty(heap, index);
+}
+
 allot_status alloti_segment_give_back(allot_heap *heap, uint32_t index, uint32_t range,
                                       uint64_t size)
 {
@@ -260,8 +283,11 @@ allot_status alloti_segment_give_back(allot_heap *heap, uint32_t index, uint32_t
     const split before = split_of(segment);
     const allot_status status = allot_space_free(segment->space, range);
     if (status == ALLOT_STATUS_OK) {
-        segment->active -= size;
+        count_active(heap, index, size, 0);
         segment->active_count--;
+        if (segment->active_count == 0) {
+            note_empty(heap, index);
+        }
         note_change(heap, index, before);
     }
     return status;
@@ -279,7 +305,7 @@ allot_status alloti_segment_resize(allot_heap *heap, uint32_t index, uint32_t ra
     }
     if (status == ALLOT_STATUS_OK) {
         status = allot_space_get(segment->space, range, out);
-        segment->active += out->size - old.size;
+        count_active(heap, index, old.size, out->size);
         note_change(heap, index, before);
         if (heap->is_virtual) {
             alloti_granules_note_free(heap, index, old.offset, old.size);
@@ -300,9 +326,9 @@ allot_status alloti_segment_create(allot_heap *heap, uint32_t arena, uint64_t si
                                    uint32_t *out)
 {
     const uint64_t slack = align > base_align(heap) ? align : 0;
+    const heap_pool *const pool = heap->pools[heap->arenas[arena]->pool];
     const allot_space_options options = {.struct_size = sizeof options,
-                                         .strategy =
-                                             heap->pools[heap->arenas[arena]->pool]->strategy,
+                                         .strategy = pool->strategy,
                                          .granule = heap->options.granule};
     heap_segment fresh = {.arena = arena};
     uint32_t index = 0;
@@ -311,12 +337,17 @@ allot_status alloti_segment_create(allot_heap *heap, uint32_t arena, uint64_t si
     }
     allot_status status = alloti_arena_reserve(heap->arenas[arena], 1);
     if (status == ALLOT_STATUS_OK) {
-        status = allot_space_create(heap->is_virtual ? 0 : size, &options, &fresh.space);
+        status = allot_space_create(0, &options, &fresh.space);
     }
     if (status != ALLOT_STATUS_OK) {
         return status;
     }
-    if (heap->is_virtual) {
+    if (pool->habits != NULL) {
+        alloti_adaptive_follow(fresh.space, &pool->habits->lifetimes);
+    }
+    if (!heap->is_virtual) {
+        status = allot_space_set_capacity(fresh.space, size);
+    } else {
         fresh.granules = alloti_calloc_array(size / heap->info.granule, sizeof *fresh.granules);
         status = fresh.granules == NULL ? alloti_fail_memory(size / heap->info.granule)
                                         : ALLOT_STATUS_OK;
@@ -402,12 +433,12 @@ allot_status alloti_segment_round(const allot_heap *heap, uint32_t pool, uint64_
     return ALLOT_STATUS_OK;
 }
 
-/** A new plain segment: of the usual size if that can be had, else as large as is needed. */
+/** A new plain segment: of its pool's size if that can be had, else as large as is needed. */
 static allot_status grow_plain(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align,
                                heap_bound bound, uint32_t *fresh)
 {
     const uint32_t pool = heap->arenas[arena]->pool;
-    const uint64_t usual = heap->options.segment_size;
+    const uint64_t usual = alloti_habits_segment_size(heap, arena, size);
     const uint64_t slack = align > heap->info.align ? align : 0;
     if (size < usual &&
         alloti_segment_may_hold(heap, pool, usual + slack, bound) == ALLOT_STATUS_OK) {
@@ -424,8 +455,13 @@ static allot_status grow_plain(allot_heap *heap, uint32_t arena, uint64_t size, 
 allot_status alloti_segment_grow(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align,
                                  heap_bound bound, uint32_t *fresh)
 {
-    return heap->is_virtual ? alloti_granules_grow(heap, arena, size, align, fresh)
-                            : grow_plain(heap, arena, size, align, bound, fresh);
+    const allot_status status = heap->is_virtual
+                                    ? alloti_granules_grow(heap, arena, size, align, fresh)
+                                    : grow_plain(heap, arena, size, align, bound, fresh);
+    if (status == ALLOT_STATUS_OK) {
+        alloti_habits_note_growth(heap, arena, size);
+    }
+    return status;
 }
 
 void alloti_segment_undo_growth(allot_heap *heap, uint32_t arena, uint32_t fresh)

@@ -71,7 +71,8 @@ static void begin_stage(slide *s, uint32_t staging, uint64_t size)
                           .size = size,
                           .align = s->heap->options.granule,
                           .arena = s->block->arena,
-                          .fresh = ALLOT_NONE};
+                          .fresh = ALLOT_NONE,
+                          .takes_spared = true};
     if (size <= s->chunk || leaves_no_trace(s->heap) ||
         alloti_place_in(s->heap, s->block->arena, &s->stage, HEAP_BOUND_NONE) != ALLOT_STATUS_OK) {
         alloti_block_put(s->heap, staging);

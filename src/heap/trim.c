@@ -4,9 +4,14 @@
 #include <inttypes.h>
 
 #include "heap/arena.h"
+#include "heap/checkpoint.h"
 #include "heap/front.h"
 #include "heap/granules.h"
+#include "heap/habits.h"
 #include "heap/pending.h"
+
+/** Of what a pool holds so much must be free before segments are given back for others. */
+enum { IDLE_PART = 32 };
 
 /** Whether a segment may be given back for one of a pool: its own pool's limit may ask for it. */
 static bool is_of_pool(const allot_heap *heap, uint32_t segment, uint32_t pool)
@@ -90,6 +95,69 @@ allot_status alloti_trim_for(allot_heap *heap, const heap_ask *ask, uint64_t *re
         status = trim(heap, ALLOT_NONE, ask->size, released);
     }
     return status;
+}
+
+/* ---- trading in ---- */
+
+/** Whether growing by so much would be a new peak, is allowed, and less may do. */
+static bool is_worth_it(const allot_heap *heap, uint32_t index, uint64_t size, heap_bound bound)
+{
+    const heap_pool *const pool = heap->pools[index];
+    return pool->habits != NULL && pool->held - pool->active >= pool->held / IDLE_PART &&
+           pool->held + size > pool->meters.reserved_bytes.peak &&
+           alloti_segment_may_hold(heap, index, size, bound) == ALLOT_STATUS_OK;
+}
+
+/** See how far the streams of a pool have come. */
+static allot_status look_at_streams(allot_heap *heap, uint32_t pool)
+{
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = 0; i < heap->arena_count && status == ALLOT_STATUS_OK; i++) {
+        const heap_arena *const arena = heap->arenas[i];
+        if (arena->pool == pool && arena->count != 0) {
+            status = alloti_checkpoint_look(heap, arena->stream);
+        }
+    }
+    return status;
+}
+
+/** Whether a segment of a pool has no blocks, and no work of its stream can use it any more. */
+static bool is_idle(const allot_heap *heap, uint32_t segment, uint32_t pool)
+{
+    const heap_segment *const s = &heap->segments[segment];
+    return s->address != 0 && s->active_count == 0 && is_of_pool(heap, segment, pool) &&
+           s->emptied_at < heap->streams[heap->arenas[s->arena]->stream]->reached;
+}
+
+/** The smallest idle segment of at least so many bytes; ALLOT_NONE: there is none. */
+static uint32_t find_idle(const allot_heap *heap, uint32_t pool, uint64_t size)
+{
+    uint32_t best = ALLOT_NONE;
+    for (uint32_t i = 0; i < heap->segment_count; i++) {
+        if (is_idle(heap, i, pool) && heap->segments[i].held >= size &&
+            (best == ALLOT_NONE || heap->segments[i].held < heap->segments[best].held)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+void alloti_trim_idle(allot_heap *heap, const heap_ask *ask, heap_bound bound)
+{
+    const uint32_t pool = heap->arenas[ask->arena]->pool;
+    const uint64_t size = alloti_habits_segment_size(heap, ask->arena, ask->size);
+    if (!is_worth_it(heap, pool, size, bound) || look_at_streams(heap, pool) != ALLOT_STATUS_OK) {
+        return;
+    }
+    const uint32_t one = find_idle(heap, pool, size);
+    uint64_t done = 0;
+    allot_status status = ALLOT_STATUS_OK;
+    for (uint32_t i = one == ALLOT_NONE ? 0 : one;
+         i < heap->segment_count && done < size && status == ALLOT_STATUS_OK; i++) {
+        if (is_idle(heap, i, pool)) {
+            status = alloti_segment_trim(heap, i, size - done, &done);
+        }
+    }
 }
 
 /* ---- calls ---- */

@@ -38,8 +38,16 @@ def test_it_holds_less_than_others_for_the_example():
     assert adaptive < expandable
 
 
-def test_in_segments_it_holds_no_more_than_others():
-    check(EXAMPLE, ["segments"])
+def test_in_segments_it_holds_half_of_what_others_hold():
+    adaptive, classic, expandable = check(EXAMPLE, ["segments"])
+    assert adaptive < classic * 0.6
+    assert adaptive < expandable
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_in_segments_it_holds_less_than_pytorch(data, name):
+    adaptive, classic, _ = check(data(name), ["segments"])
+    assert adaptive < classic
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

@@ -35,6 +35,8 @@ static void run_plain(allot_heap_mode mode)
 {
     run_in_mode(mode, (order_options){.heap = {.segment_size = MIB}});
     run_in_mode(mode, (order_options){.heap = {.segment_size = MIB, .front_size = MIB}});
+    run_in_mode(mode, (order_options){.heap = {.segment_size = MIB,
+                                               .strategy = ALLOT_SPACE_STRATEGY_ADAPTIVE}});
 }
 
 void programs_read_their_own_bytes(void)

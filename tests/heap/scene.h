@@ -59,6 +59,7 @@ typedef struct scene_setting {
 /** What a step may leave behind when it fails. */
 typedef enum scene_leaves {
     SCENE_AS_BEFORE, /**< Nothing. */
+    SCENE_LESS_HELD, /**< Less free memory. */
     SCENE_PROGRESS,  /**< Less free memory, fewer blocks that can be dropped: part of its work. */
 } scene_leaves;
 

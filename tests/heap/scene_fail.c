@@ -32,10 +32,18 @@ static void play_rest(scene *s, size_t first)
     }
 }
 
+/** Adaptive pools of plain segments give some back before they ask for others. */
+static scene_leaves leaves_of(const scene_setting *setting, const scene_step *step)
+{
+    const bool gives_back = setting->options.mode == ALLOT_HEAP_MODE_SEGMENTS &&
+                            setting->options.strategy == ALLOT_SPACE_STRATEGY_ADAPTIVE;
+    return gives_back && step->leaves == SCENE_AS_BEFORE ? SCENE_LESS_HELD : step->leaves;
+}
+
 /** Fail a step at chance *nth, *nth + 1 ... until it succeeds; whether there was a failure then.
  * *count is added to for each that made the step fail. */
-static bool fail_step(scene *s, const scene_fault *fault, const scene_step *step, uint64_t *nth,
-                      uint64_t *count)
+static bool fail_step(scene *s, const scene_fault *fault, const scene_step *step,
+                      scene_leaves leaves, uint64_t *nth, uint64_t *count)
 {
     for (;; (*nth)++) {
         scene_snapshot before;
@@ -51,7 +59,7 @@ static bool fail_step(scene *s, const scene_fault *fault, const scene_step *step
         const bool is_right = CHECK(is_hit);
         ++*count;
         scene_take(s, &after);
-        scene_compare(&before, &after, step->leaves);
+        scene_compare(&before, &after, leaves);
         scene_verify(s);
         if (!is_right) {
             return false;
@@ -70,7 +78,8 @@ static void fail_one(const scene_setting *setting, const scene_fault *fault, siz
         if (!scene_begin(&s, setting)) {
             return;
         }
-        is_hit = scene_play(&s, 0, number) && fail_step(&s, fault, step, &nth, count);
+        is_hit = scene_play(&s, 0, number) &&
+                 fail_step(&s, fault, step, leaves_of(setting, step), &nth, count);
         if (check_failures() == before) {
             play_rest(&s, number + 1);
         }

@@ -102,12 +102,14 @@ static void late_events_change_nothing_about_that(void)
 
 static void fronts_and_other_placements_change_nothing_about_that(void)
 {
+    scene_setting setting = {.device = "simulated,memory:64MiB,granule:256KiB",
+                             .options = {.front_size = 1 * MIB}};
     for (int i = 0; i <= ALLOT_SPACE_STRATEGY_ADAPTIVE; i++) {
-        fail_each_call(&(scene_setting){.device = "simulated,memory:64MiB,granule:256KiB",
-                                        .options = {.strategy = (allot_space_strategy)i,
-                                                    .front_size = 1 * MIB}},
-                       1);
+        setting.options.strategy = (allot_space_strategy)i;
+        fail_each_call(&setting, 1);
     }
+    setting.options.mode = ALLOT_HEAP_MODE_SEGMENTS;
+    fail_each_call(&setting, 1);
 }
 
 /** Every so manieth call fails, several within one call of the heap at that. */

@@ -762,6 +762,15 @@ static void host_segments_with_fronts_are_compacted_under_threads(void)
     run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS, .front_size = 1 << 18}, true);
 }
 
+static void adaptive_segments_are_compacted_under_threads(void)
+{
+    run(HOST,
+        (allot_heap_options){.mode = ALLOT_HEAP_MODE_SEGMENTS,
+                             .strategy = ALLOT_SPACE_STRATEGY_ADAPTIVE,
+                             .front_size = 1 << 18},
+        true);
+}
+
 static void host_virtual_memory_is_compacted_under_threads(void)
 {
     run(HOST, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL}, true);
@@ -791,6 +800,8 @@ static const check_test tests[] = {
     {"host_segments_are_compacted_under_threads", host_segments_are_compacted_under_threads},
     {"host_segments_with_fronts_are_compacted_under_threads",
      host_segments_with_fronts_are_compacted_under_threads},
+    {"adaptive_segments_are_compacted_under_threads",
+     adaptive_segments_are_compacted_under_threads},
     {"host_virtual_memory_is_compacted_under_threads",
      host_virtual_memory_is_compacted_under_threads},
     {"simulated_segments_are_compacted_under_threads",

@@ -125,6 +125,33 @@ static void another_owner_gets_zeros(void)
     CHECK_EQ(left_over(ALLOT_HEAP_SCRUB_FREE, 1, 1), 0);
 }
 
+/** Pages of one stream's segment are mapped in that of another stream, with what is in them. */
+static void another_owner_gets_zeros_in_lent_memory(void)
+{
+    enum { LENT = 8 << 20, WHOLE = 12 << 20 };
+    scene s;
+    allot_request request = {.struct_size = sizeof request, .size = LENT, .owner = 1};
+    allot_devptr ptr = {0};
+    allot_heap_stats stats = {0};
+    REQUIRE(open_scene(&s, (allot_heap_options){.mode = ALLOT_HEAP_MODE_VIRTUAL,
+                                                .strategy = ALLOT_SPACE_STRATEGY_ADAPTIVE,
+                                                .scrub = ALLOT_HEAP_SCRUB_REUSE}));
+    REQUIRE_OK(allot_device_stream_create(s.device, &request.stream));
+    CHECK_OK(allot_heap_alloc_pointer(s.heap, &request, &ptr));
+    memset(bytes_at(ptr), 0x5A, LENT);
+    CHECK_OK(allot_heap_free_pointer(s.heap, ptr));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(allot_device_stream_synchronize(s.device, request.stream));
+        CHECK_OK(allot_heap_collect(s.heap));
+    }
+    ptr = get(&s, WHOLE, 2);
+    CHECK_OK(allot_heap_get_stats(s.heap, &stats));
+    CHECK_EQ(stats.remapped_bytes, LENT);
+    CHECK_EQ(count_others(bytes_at(ptr), WHOLE, 0), 0);
+    CHECK_OK(allot_device_stream_destroy(s.device, request.stream));
+    close_scene(&s);
+}
+
 static void a_block_that_grows_gets_zeros(void)
 {
     scene s;
@@ -179,6 +206,7 @@ static const check_test tests[] = {
      writing_beside_a_block_is_seen_when_it_is_freed},
     {"the_detail_says_which_byte", the_detail_says_which_byte},
     {"another_owner_gets_zeros", another_owner_gets_zeros},
+    {"another_owner_gets_zeros_in_lent_memory", another_owner_gets_zeros_in_lent_memory},
     {"a_block_that_grows_gets_zeros", a_block_that_grows_gets_zeros},
     {"blocks_that_are_left_are_told", blocks_that_are_left_are_told},
 };
