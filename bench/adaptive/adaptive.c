@@ -155,14 +155,14 @@ static void compare(const char *name, const allot_requests *requests)
     const bool is_met = ratio <= 1.01 && adaptive[0].reserved < classic.reserved &&
                         adaptive[0].reserved < expandable.reserved;
     missed_count += !is_met;
-    printf(
-        "%-28.28s %9.1f %9.1f %9.1f %9.1f %-9.9s %9.1f %6.3f %c %8.0f %8.0f | %9.1f %9.1f %6.3f | "
-        "%9.1f\n",
-        name, (double)adaptive[0].live / MIB, (double)classic.reserved / MIB,
-        (double)expandable.reserved / MIB, (double)best->reserved / MIB, best->model + 5,
-        (double)adaptive[0].reserved / MIB, ratio, is_met ? '+' : '-', best->ms, adaptive[0].ms,
-        (double)fixed[1].reserved / MIB, (double)adaptive[1].reserved / MIB,
-        (double)adaptive[1].reserved / (double)fixed[1].reserved, (double)moving.reserved / MIB);
+    printf("%-28.28s %9.1f %9.1f %9.1f %9.1f %-9.9s %9.1f %6.3f %c %8.0f %8.0f | %9.1f %9.1f %6.3f "
+           "%8.0f %8.0f | %9.1f\n",
+           name, (double)adaptive[0].live / MIB, (double)classic.reserved / MIB,
+           (double)expandable.reserved / MIB, (double)best->reserved / MIB, best->model + 5,
+           (double)adaptive[0].reserved / MIB, ratio, is_met ? '+' : '-', best->ms, adaptive[0].ms,
+           (double)fixed[1].reserved / MIB, (double)adaptive[1].reserved / MIB,
+           (double)adaptive[1].reserved / (double)fixed[1].reserved, fixed[1].ms, adaptive[1].ms,
+           (double)moving.reserved / MIB);
     fflush(stdout);
     put_json(name, &classic, "classic");
     put_json(name, &expandable, "expandable");
@@ -269,9 +269,9 @@ int main(int argc, char **argv)
     printf(
         "Most bytes held, MiB; + and -: at most 1 %% above the best fixed strategy and below both "
         "modes of PyTorch, or not\n");
-    printf("%-28s %9s %9s %9s %9s %-9s %9s %6s   %8s %8s | %9s %9s %6s | %9s\n", "", "live",
+    printf("%-28s %9s %9s %9s %9s %-9s %9s %6s   %8s %8s | %9s %9s %6s %8s %8s | %9s\n", "", "live",
            "torch", "expand.", "best", "fixed", "adaptive", "ratio", "best ms", "ad. ms",
-           "segments", "adaptive", "ratio", "moving");
+           "segments", "adaptive", "ratio", "best ms", "ad. ms", "moving");
     for (unsigned i = 1; i <= WORKLOAD_COUNT; i++) {
         compare_workload(i);
     }
