@@ -99,7 +99,7 @@ allot_status alloti_trim_for(allot_heap *heap, const heap_ask *ask, uint64_t *re
 
 /* ---- trading in ---- */
 
-/** Whether growing by so much would be a new peak, is allowed, and less may do. */
+/** Whether to give back first: growing is allowed and would be a new peak, and enough is free. */
 static bool is_worth_it(const allot_heap *heap, uint32_t index, uint64_t size, heap_bound bound)
 {
     const heap_pool *const pool = heap->pools[index];
