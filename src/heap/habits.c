@@ -39,7 +39,8 @@ static uint32_t class_of(const allot_heap *heap, uint32_t arena, uint64_t size)
 {
     const uint64_t rounded = round_up(heap, size);
     const unsigned log2 = alloti_log2(rounded);
-    const uint64_t size_class = (uint64_t)log2 << 3 | (rounded >> (log2 - 3) & 7);
+    const uint64_t eighth = log2 < 3 ? 0 : rounded >> (log2 - 3) & 7;
+    const uint64_t size_class = (uint64_t)log2 << 3 | eighth;
     return lifetime_place((uint64_t)alloti_habits_tag(heap, arena, 0) << 9 | size_class);
 }
 

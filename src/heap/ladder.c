@@ -107,12 +107,16 @@ static allot_status search_all(allot_heap *heap, heap_ask *ask)
                : status;
 }
 
-/** What was spared is of use from now on: there is no more. */
+/** After growing failed: what was spared is of use from now on. `status` if it does not help. */
 static allot_status take_spared(allot_heap *heap, heap_ask *ask, allot_status status)
 {
     const bool is_first = !ask->takes_spared;
     ask->takes_spared = true;
-    return is_first && ask->saw_spared ? search_all(heap, ask) : status;
+    if (!is_first || !ask->saw_spared) {
+        return status;
+    }
+    const allot_status found = search_all(heap, ask);
+    return goes_on(found) ? status : found;
 }
 
 static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bound bound)
@@ -123,7 +127,7 @@ static allot_status grow(allot_heap *heap, heap_ask *ask, climb *state, heap_bou
         (void)snprintf(state->device, sizeof state->device, "; the device: %s",
                        allot_error_detail());
     }
-    return heap_is_no_room(status) ? take_spared(heap, ask, status) : status;
+    return status == ALLOT_STATUS_OK ? status : take_spared(heap, ask, status);
 }
 
 static allot_status rung_grow_soft(allot_heap *heap, heap_ask *ask, climb *state)
@@ -318,9 +322,7 @@ static allot_status climb_all(allot_heap *heap, heap_ask *ask, climb *state)
     for (size_t rung = 0;; rung++) {
         if (!is_of_use(heap, ask, state, rung)) {
             const allot_status status = take_spared(heap, ask, ALLOT_STATUS_BUDGET);
-            return status == ALLOT_STATUS_OK
-                       ? status
-                       : heap_leave(heap, goes_on(status) ? ALLOT_STATUS_BUDGET : status);
+            return status == ALLOT_STATUS_OK ? status : heap_leave(heap, status);
         }
         const allot_status status = climb_one(heap, ask, state, rung);
         if (status == ALLOT_STATUS_OK) {

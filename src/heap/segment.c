@@ -316,16 +316,17 @@ allot_status alloti_segment_resize(allot_heap *heap, uint32_t index, uint32_t ra
 
 /* ---- making and releasing ---- */
 
-/** What the device aligns to: addresses of segments are multiples of it. */
-static uint64_t base_align(const allot_heap *heap)
+uint64_t alloti_segment_slack(const allot_heap *heap, uint64_t align)
 {
-    return heap->is_virtual ? heap->info.granule : heap->info.align;
+    /* What the device aligns to: addresses of segments are multiples of it. */
+    const uint64_t base = heap->is_virtual ? heap->info.granule : heap->info.align;
+    return align > base ? align : 0;
 }
 
 allot_status alloti_segment_create(allot_heap *heap, uint32_t arena, uint64_t size, uint64_t align,
                                    uint32_t *out)
 {
-    const uint64_t slack = align > base_align(heap) ? align : 0;
+    const uint64_t slack = alloti_segment_slack(heap, align);
     const heap_pool *const pool = heap->pools[heap->arenas[arena]->pool];
     const allot_space_options options = {.struct_size = sizeof options,
                                          .strategy = pool->strategy,
@@ -439,7 +440,7 @@ static allot_status grow_plain(allot_heap *heap, uint32_t arena, uint64_t size, 
 {
     const uint32_t pool = heap->arenas[arena]->pool;
     const uint64_t usual = alloti_habits_segment_size(heap, arena, size);
-    const uint64_t slack = align > heap->info.align ? align : 0;
+    const uint64_t slack = alloti_segment_slack(heap, align);
     if (size < usual &&
         alloti_segment_may_hold(heap, pool, usual + slack, bound) == ALLOT_STATUS_OK) {
         const allot_status status = alloti_segment_create(heap, arena, usual, align, fresh);

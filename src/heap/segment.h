@@ -18,6 +18,9 @@ typedef enum heap_bound {
     HEAP_BOUND_HARD,
 } heap_bound;
 
+/** Bytes that a segment is longer, so that its space can begin at a multiple of `align`. */
+uint64_t alloti_segment_slack(const allot_heap *heap, uint64_t align);
+
 /** Whether `size` more bytes may be held: ALLOT_STATUS_BUDGET with the limit if not. */
 ALLOT_NODISCARD allot_status alloti_segment_may_hold(const allot_heap *heap, uint32_t pool,
                                                      uint64_t size, heap_bound bound);

@@ -145,7 +145,8 @@ static uint32_t find_idle(const allot_heap *heap, uint32_t pool, uint64_t size)
 void alloti_trim_idle(allot_heap *heap, const heap_ask *ask, heap_bound bound)
 {
     const uint32_t pool = heap->arenas[ask->arena]->pool;
-    const uint64_t size = alloti_habits_segment_size(heap, ask->arena, ask->size);
+    const uint64_t size = alloti_habits_segment_size(heap, ask->arena, ask->size) +
+                          alloti_segment_slack(heap, ask->align);
     if (!is_worth_it(heap, pool, size, bound) || look_at_streams(heap, pool) != ALLOT_STATUS_OK) {
         return;
     }

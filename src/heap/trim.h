@@ -17,7 +17,8 @@ ALLOT_NODISCARD allot_status alloti_trim_for(allot_heap *heap, const heap_ask *a
  * 1/32 of what it holds is free, segments without blocks go back, up to the size of the new one;
  * the smallest one that suffices, else several. Only those whose stream is done with them: the heap
  * waits for no stream, though the device may, as cudaFree() does. Nothing happens where a limit
- * stands in the way of growing, and a failure only ends this.
+ * stands in the way of growing, and a failure only ends this. What goes back is gone if another
+ * process takes it before the pool can.
  */
 void alloti_trim_idle(allot_heap *heap, const heap_ask *ask, heap_bound bound);
 

@@ -231,6 +231,18 @@ static void streams_are_learned_apart(void)
     small_close(&h);
 }
 
+/** Sizes have classes down to a byte. */
+static void segments_of_a_few_bytes_are_learned_too(void)
+{
+    for (uint64_t size = 1; size <= 8; size *= 2) {
+        small_heap h = small_open((allot_heap_options){
+            .strategy = ALLOT_SPACE_STRATEGY_ADAPTIVE, .granule = 1, .segment_size = size});
+        small_free(&h, small_alloc(&h, 1, 0));
+        (void)small_alloc(&h, 3, 0);
+        small_close(&h);
+    }
+}
+
 static const check_test TESTS[] = {
     {"a_size_that_comes_again_gets_segments_without_a_rest",
      a_size_that_comes_again_gets_segments_without_a_rest},
@@ -248,5 +260,6 @@ static const check_test TESTS[] = {
     {"what_goes_before_a_large_segment_is_asked_for_may_lie_in_it",
      what_goes_before_a_large_segment_is_asked_for_may_lie_in_it},
     {"streams_are_learned_apart", streams_are_learned_apart},
+    {"segments_of_a_few_bytes_are_learned_too", segments_of_a_few_bytes_are_learned_too},
 };
 CHECK_MAIN(TESTS)

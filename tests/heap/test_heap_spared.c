@@ -126,13 +126,15 @@ static void what_is_free_takes_in_what_has_to_move(void)
     }
 }
 
-/** A heap over a device whose calls of one kind fail, 20 MiB of which are held and idle. Whether it
- * gives a block. */
-static void ask_while_calls_fail(int i, allot_device_call call, uint64_t size)
+/** A heap over a device whose calls of one kind fail, 20 MiB of which are held and free, or may be
+ * used by queued work still. It gives a block. */
+static void ask_while_calls_fail(int i, allot_device_call call, uint64_t size, bool is_busy)
 {
     const allot_failing_options none = {.struct_size = sizeof none};
-    const allot_failing_options all = {
-        .struct_size = sizeof all, .every = 1, .call_mask = UINT64_C(1) << call};
+    const allot_failing_options all = {.struct_size = sizeof all,
+                                       .every = 1,
+                                       .call_mask = UINT64_C(1) << call,
+                                       .status = ALLOT_STATUS_BACKEND};
     const allot_heap_options options = {.struct_size = sizeof options,
                                         .mode = ALLOT_HEAP_MODE_SEGMENTS,
                                         .segment_size = 1 * MIB,
@@ -147,6 +149,9 @@ static void ask_while_calls_fail(int i, allot_device_call call, uint64_t size)
     CHECK_OK(allot_device_open_failing(inner, &none, &device));
     CHECK_OK(allot_heap_create(device, &options, &heap));
     CHECK_OK(allot_heap_alloc(heap, &request, &block));
+    if (is_busy) {
+        CHECK_OK(allot_simulated_run(inner, request.stream, UINT64_C(1000000000)));
+    }
     CHECK_OK(allot_heap_free(heap, block));
     CHECK_OK(allot_failing_arm(device, &all));
     request.size = size;
@@ -158,13 +163,37 @@ static void ask_while_calls_fail(int i, allot_device_call call, uint64_t size)
     allot_device_destroy(inner);
 }
 
+/** What is idle is not given up for a segment that cannot be had: a request of 1 MiB has room in
+ * the 20 MiB, and one of its own would need 32 MiB more for its alignment. */
+static void what_is_idle_stays_where_an_aligned_segment_is_above_the_limit(void)
+{
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        small_heap h = open_with(i);
+        allot_handle block = small_alloc(&h, 20 * MIB, 0);
+        const uint64_t address = small_address(&h, block);
+        small_free(&h, block);
+        CHECK_OK(allot_heap_set_limit(h.heap, 22 * MIB));
+        REQUIRE(address % (32 * MIB) == 0);
+        CHECK_OK(small_try(&h, (allot_request){.size = 1 * MIB, .align = 32 * MIB}, &block));
+        small_close(&h);
+    }
+}
+
 /** Giving back early is of use, but no request needs it. */
 static void a_failure_to_give_back_early_refuses_nothing(void)
 {
     static const allot_device_call CALLS[] = {ALLOT_DEVICE_CALL_EVENT_RECORD,
                                               ALLOT_DEVICE_CALL_FREE};
     for (size_t i = 0; i < STRATEGY_COUNT * sizeof CALLS / sizeof CALLS[0]; i++) {
-        ask_while_calls_fail((int)(i % STRATEGY_COUNT), CALLS[i / STRATEGY_COUNT], 24 * MIB);
+        ask_while_calls_fail((int)(i % STRATEGY_COUNT), CALLS[i / STRATEGY_COUNT], 24 * MIB, false);
+    }
+}
+
+/** A new segment is of use, but no request needs it that has room in what is spared. */
+static void a_failure_to_grow_refuses_nothing(void)
+{
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        ask_while_calls_fail(i, ALLOT_DEVICE_CALL_ALLOC, 2 * MIB, true);
     }
 }
 
@@ -176,6 +205,9 @@ static const check_test TESTS[] = {
      above_the_soft_limit_nothing_is_dropped_while_memory_is_free},
     {"no_more_is_dropped_than_a_request_needs", no_more_is_dropped_than_a_request_needs},
     {"what_is_free_takes_in_what_has_to_move", what_is_free_takes_in_what_has_to_move},
+    {"what_is_idle_stays_where_an_aligned_segment_is_above_the_limit",
+     what_is_idle_stays_where_an_aligned_segment_is_above_the_limit},
+    {"a_failure_to_grow_refuses_nothing", a_failure_to_grow_refuses_nothing},
     {"a_failure_to_give_back_early_refuses_nothing", a_failure_to_give_back_early_refuses_nothing},
 };
 CHECK_MAIN(TESTS)
