@@ -197,16 +197,23 @@ static void an_idle_heap_is_compacted(void)
     close_fixture(&f); /* stops it */
 }
 
-static void a_busy_heap_is_left_alone(void)
+/** A task, and a thread that begins it after an hour without a call; the task's number. */
+static uint64_t start_patient(fixture *f)
 {
     const allot_compactor_thread_options options = {.struct_size = sizeof options,
                                                     .idle_ns = 3600 * NS_PER_S};
     const allot_compactor_task_options full = {.struct_size = sizeof full};
     uint64_t id = 0;
+    CHECK_OK(allot_compactor_add(f->compactor, &full, &id));
+    CHECK_OK(allot_compactor_start(f->compactor, &options));
+    return id;
+}
+
+static void a_busy_heap_is_left_alone(void)
+{
     fixture f;
     REQUIRE(open_quarters(&f));
-    CHECK_OK(allot_compactor_add(f.compactor, &full, &id));
-    CHECK_OK(allot_compactor_start(f.compactor, &options));
+    const uint64_t id = start_patient(&f);
     wait_a_while();
     allot_compactor_task task = {0};
     CHECK_OK(allot_compactor_get_task(f.compactor, id, &task));
@@ -243,14 +250,9 @@ static int be_child(fixture *f, uint64_t id)
 static void a_child_is_told_and_the_thread_goes_on(void)
 {
     enum { PATIENCE_S = 20 };
-    const allot_compactor_thread_options options = {.struct_size = sizeof options,
-                                                    .idle_ns = 3600 * NS_PER_S};
-    const allot_compactor_task_options full = {.struct_size = sizeof full};
-    uint64_t id = 0;
     fixture f;
     REQUIRE(open_quarters(&f));
-    CHECK_OK(allot_compactor_add(f.compactor, &full, &id));
-    CHECK_OK(allot_compactor_start(f.compactor, &options));
+    const uint64_t id = start_patient(&f);
     wait_a_while(); /* it sleeps by now */
     fflush(stdout);
     const pid_t child = fork();
